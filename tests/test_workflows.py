@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from pytest_recall.cases.commands import filled
+from pytest_recall.cases.requirement import Requirement
 from pytest_recall.trials.journal import read_journal
 from tests.cli.samples import CASES, environment, fill
 from tests.helpers import programs
@@ -385,9 +386,10 @@ def test_the_job_that_may_write_installs_nothing_of_a_pull_request() -> None:
 def test_the_job_for_gitlab(bare: Path, event: str) -> None:
     folder = clone(bare, "checkout", "--depth=1")
     git(folder, "checkout", "--quiet", "--detach")
-    text = filled((TEMPLATES / "gitlab-ci.yml").read_text(encoding="utf-8"), "eval")
+    release = Requirement(release="==1.2")
+    text = filled((TEMPLATES / "gitlab-ci.yml").read_text(encoding="utf-8"), "eval", release)
     install, *script = yaml.safe_load(text)["eval-recall"]["script"]
-    assert install == 'pip install "pytest-recall[all,ci]"'
+    assert install.startswith("pip install 'pytest-recall[all,ci]==1.2'")
     # A merge request of a fork has no token.
     told = {"CI_MERGE_REQUEST_IID": "7", "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME": "feature"}
     if event == "schedule":

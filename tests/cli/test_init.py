@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shlex
+import subprocess
+from importlib.metadata import PathDistribution
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -54,7 +59,130 @@ def test_the_workflow_calls_the_one_that_is_beside_it(tmp_path: Path, inside: Re
     text = (tmp_path / WORKFLOWS[0]).read_text(encoding="utf-8")
     job = yaml.safe_load(text)["jobs"]["eval"]
     assert job["uses"] == f"./{WORKFLOWS[1]}"
-    assert job["with"] == {"directory": "checks", "state": "always"}
+    assert (job["with"]["directory"], job["with"]["state"]) == ("checks", "always")
+
+
+def commands_in(path: Path) -> list[str]:
+    """Return the steps that install, of a workflow for GitHub or a job for GitLab."""
+    jobs = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if "jobs" in jobs:
+        given = jobs["jobs"]["eval"]["with"]
+        return [given["install"], given["install-recall"]]
+    return [jobs["eval-recall"]["script"][0]]
+
+
+URL = "https://git.example.org/us/recall"
+INSTALLED = {
+    "index": (None, "==0.1"),
+    "git": (
+        {"url": URL, "vcs_info": {"vcs": "git", "commit_id": "abc1", "requested_revision": "main"}},
+        f" @ git+{URL}@abc1",
+    ),
+    "archive": (
+        {"url": f"{URL}/a.whl", "archive_info": {"hashes": {"sha256": "9f"}}, "subdirectory": "py"},
+        f" @ {URL}/a.whl#sha256=9f&subdirectory=py",
+    ),
+}
+ON_THIS_MACHINE = {
+    "folder": {"url": "file:///home/ann/recall", "dir_info": {"editable": True}},
+    "wheel": {"url": "file:///home/ann/recall.whl", "archive_info": {}},
+    "clone": {"url": "file:///home/ann/recall", "vcs_info": {"vcs": "git", "commit_id": "abc1"}},
+}
+
+
+def installed(monkeypatch: pytest.MonkeyPatch, record: dict[str, Any] | None) -> None:
+    """Have the distribution say that it was installed so."""
+
+    class Installed(PathDistribution):
+        def read_text(self, filename: str | os.PathLike[str]) -> str | None:
+            texts = {
+                "METADATA": "Name: pytest-recall\nVersion: 0.1\n",
+                "direct_url.json": record and json.dumps(record),
+            }
+            return texts.get(str(filename))
+
+    monkeypatch.setattr("pytest_recall.cases.commands.distribution", lambda name: Installed(Path("none")))
+
+
+@pytest.mark.parametrize(("record", "release"), INSTALLED.values(), ids=INSTALLED)
+def test_ci_installs_what_is_installed_here(
+    tmp_path: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch, record: dict[str, Any] | None, release: str
+) -> None:
+    installed(monkeypatch, record)
+    assert "from a folder" not in inside(tmp_path, "init", "--github", "--gitlab").out
+    assert [shlex.split(one) for one in commands_in(tmp_path / WORKFLOWS[0])] == [
+        ["pip", "install", f"pytest-recall[all]{release}"],
+        ["pip", "install", f"pytest-recall[ci]{release}"],
+    ]
+    (both,) = commands_in(tmp_path / "eval/gitlab-ci.yml")
+    assert shlex.split(both) == ["pip", "install", f"pytest-recall[all,ci]{release}"]
+
+
+@pytest.mark.parametrize("record", ON_THIS_MACHINE.values(), ids=ON_THIS_MACHINE)
+def test_no_path_of_this_machine_gets_into_a_workflow(
+    tmp_path: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch, record: dict[str, Any]
+) -> None:
+    installed(monkeypatch, record)
+    inside(tmp_path, "init", "--github", "--gitlab", "--dir", str(tmp_path / "evals"))
+    assert not any(b"/home" in text or bytes(tmp_path) in text for text in files(tmp_path).values())
+    paths = [tmp_path / WORKFLOWS[0], tmp_path / "evals/gitlab-ci.yml"]
+    steps = [step for path in paths for step in commands_in(path)]
+    for step in steps:
+        done = subprocess.run(["bash", "-c", f"eval {shlex.quote(step)}"], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert len(done.stderr.splitlines()) == 1
+        assert "`recall init --requirement RELEASE`" in done.stderr
+    # What is filled is that alone, also in a file that was edited.
+    edited = paths[0].read_text(encoding="utf-8").replace("17 3", "30 4")
+    paths[0].write_text(edited, encoding="utf-8")
+    filling = ("init", "--github", "--gitlab", "--dir", "evals", "--requirement", "pytest_recall == 0.2")
+    assert inside(tmp_path, *filling, "--dry-run").out.count("would fill") == 2
+    assert paths[0].read_text(encoding="utf-8") == edited
+    assert inside(tmp_path, *filling).out.count("filled") == 2
+    assert "30 4" in paths[0].read_text(encoding="utf-8")
+    assert [step for path in paths for step in commands_in(path)] == [
+        f"pip install 'pytest-recall[{extras}]==0.2'" for extras in ("all", "ci", "all,ci")
+    ]
+    assert inside(tmp_path, *filling).out.count("kept") == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "arguments"),
+    [
+        ({"pyproject.toml": "[project]\nname = 'desk'\n", "requirements.txt": ""}, ["-e", "."]),
+        ({"setup.py": ""}, ["-e", "."]),
+        ({"pyproject.toml": "[tool.ruff]\n", "requirements.txt": ""}, ["-r", "requirements.txt"]),
+        ({"pyproject.toml": "not toml"}, []),
+    ],
+)
+def test_ci_installs_the_project_under_test(
+    tmp_path: Path, inside: Recall, given: dict[str, str], arguments: list[str]
+) -> None:
+    for name, text in given.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    inside(tmp_path, "init", "--requirement", f"pytest-recall @ git+{URL}@abc1")
+    cases, report = map(shlex.split, commands_in(tmp_path / WORKFLOWS[0]))
+    assert cases == ["pip", "install", f"pytest-recall[all] @ git+{URL}@abc1", *arguments]
+    # The job that may write installs nothing of a pull request.
+    assert report == ["pip", "install", f"pytest-recall[ci] @ git+{URL}@abc1"]
+
+
+@pytest.mark.parametrize(
+    "release",
+    ["pytest-recall", "pytest-recall>=1", "pytest-recall[all]==1", "other==1", "pytest-recall @ file:///home/ann/recall",
+     "pytest-recall @ git+file:///home/ann/recall@abc1", "pytest-recall @ ../recall"],
+)  # fmt: skip
+def test_what_any_release_would_meet_is_no_requirement(tmp_path: Path, inside: Recall, release: str) -> None:
+    done = inside(tmp_path, "init", "--requirement", release)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("recall: --requirement: ")
+    assert "write `pytest-recall==VERSION` or " in done.err
+    assert files(tmp_path) == {}
+
+
+def test_a_folder_outside_of_the_project_is_refused(tmp_path: Path, inside: Recall) -> None:
+    done = inside(tmp_path, "init", "--dir", "../evals")
+    assert done == (2, "", "recall: --dir: ../evals is not below this folder; run it in the folder of the project\n")
 
 
 def cases_of(count: int) -> str:
@@ -109,8 +237,8 @@ def test_a_budget_is_proposed_by_what_runs_have_cost(tmp_path: Path, inside: Rec
 def test_the_files_for_ci_alone(tmp_path: Path, inside: Recall, option: str, written: list[str]) -> None:
     done = inside(tmp_path, "init", option)
     assert (done.code, done.err) == (0, "")
-    *lines, _, then = done.out.splitlines()
-    assert [line.partition(": ")[0] for line in lines] == [f"wrote   {name}" for name in written]
+    *lines, then = done.out.splitlines()
+    assert [line.partition(": ")[0] for line in lines[: len(written)]] == [f"wrote   {name}" for name in written]
     assert then == "Next: eval has no cases yet; `recall init` writes first ones."
     assert sorted(files(tmp_path)) == written
     (tmp_path / "eval").mkdir(exist_ok=True)
@@ -194,7 +322,8 @@ def test_the_cases_of_another_tool_are_not_made_ours(tmp_path: Path, inside: Rec
 def test_dry_run_writes_nothing(tmp_path: Path, inside: Recall) -> None:
     done = inside(tmp_path, "init", "--dry-run")
     assert (done.code, done.err) == (0, "")
-    assert [line.partition(": ")[0] for line in done.out.splitlines()] == [f"would write   {name}" for name in WRITTEN]
+    lines = done.out.splitlines()[: len(WRITTEN)]
+    assert [line.partition(": ")[0] for line in lines] == [f"would write   {name}" for name in WRITTEN]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -203,14 +332,14 @@ def test_another_directory(tmp_path: Path, inside: Recall) -> None:
     assert done.code == 0
     assert sorted(files(tmp_path)) == sorted(name.replace("eval/", "evals/agent/", 1) for name in WRITTEN)
     assert "`pytest -p recall evals/agent` runs it" in done.out
-    assert "{directory: evals/agent, state: always}\n" in (tmp_path / WORKFLOWS[0]).read_text(encoding="utf-8")
+    assert "      directory: evals/agent\n" in (tmp_path / WORKFLOWS[0]).read_text(encoding="utf-8")
     assert inside(tmp_path, "check", "--dir", "evals/agent").code == 0
 
 
 def test_a_directory_with_a_space_is_in_quotes_for_the_shell(tmp_path: Path, inside: Recall) -> None:
     done = inside(tmp_path, "init", "--dir", "my evals")
     assert "Next: `pytest -p recall 'my evals'` runs it" in done.out
-    assert '{directory: "my evals", state: always}\n' in (tmp_path / WORKFLOWS[0]).read_text(encoding="utf-8")
+    assert '      directory: "my evals"\n' in (tmp_path / WORKFLOWS[0]).read_text(encoding="utf-8")
     done = inside(tmp_path, "init", "--gitlab", "--dir", "my evals")
     assert "no cases yet" not in done.out
     (job,) = [

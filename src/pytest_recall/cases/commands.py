@@ -8,14 +8,24 @@ import os
 import re
 import shlex
 import sys
+import tomllib
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.resources import files
 from pathlib import Path
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile
+from pytest_recall.cases.requirement import (
+    EXAMPLE,
+    NAME,
+    Requirement,
+    install_command,
+    read_requirement,
+    recorded,
+)
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, command, journals, placeless
-from pytest_recall.files.disk import write_text
+from pytest_recall.files.disk import write_bytes, write_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Artifacts, find_case_files, own_case_file, patterns_in
 from pytest_recall.files.wording import plural
@@ -40,11 +50,18 @@ ABOUT = {
 }
 GITHUB = {"workflow.yml": ".github/workflows/eval-recall.yml", "recall.yml": ".github/workflows/recall.yml"}
 GITLAB = {"gitlab-ci.yml": "eval/gitlab-ci.yml"}
+EXTRAS = {"INSTALL_CASES": ("all",), "INSTALL_REPORT": ("ci",), "INSTALL_BOTH": ("all", "ci")}
+"""Stand in the templates for CI for a step that installs pytest-recall, with these extras."""
+ALONE = "INSTALL_REPORT"
+"""The step that installs it without the project under test: its job may write, and runs none of the project's code."""
 
 INIT_DETAILS = """\
 Without --github and --gitlab, the workflows for GitHub are written as well: ten lines, which are yours, and recall.yml,
 which they call. With one of them, only what it names is written; the eval set is left alone, and
 settings are proposed with sizes for its cases.
+
+What they install is the release that is installed here, with the project of this folder. Where that is installed
+from a folder, the step that installs it fails until `--requirement` fills it, also in a file that is there already.
 """
 
 
@@ -57,6 +74,11 @@ def add_init(commands: Commands) -> None:
     parser.add_argument(
         "--gitlab", action="store_true", help="write a job for GitLab only, which .gitlab-ci.yml includes"
     )
+    parser.add_argument(
+        "--requirement",
+        metavar="RELEASE",
+        help=f"what CI installs, such as `{NAME}==VERSION` or `{EXAMPLE}` (default: what is installed here)",
+    )
     parser.add_argument("--dry-run", action="store_true", help="print what would be written, and change nothing")
 
 
@@ -64,8 +86,9 @@ def run_init(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.runs.base import lacks_default
 
-    folder = args.dir or Path("eval")
-    written = 0
+    folder = _below_here(args.dir or Path("eval"))
+    requirement = _installed() if args.requirement is None else read_requirement(args.requirement)
+    written = unfilled = 0
     cases = _cases(folder)
     chosen = {**(GITHUB if args.github else {}), **(GITLAB if args.gitlab else {})} or {**TEMPLATES, **GITHUB}
     if "cases.yaml" in chosen:
@@ -73,19 +96,29 @@ def run_init(args: argparse.Namespace) -> int:
     for template, target in chosen.items():
         path = folder / Path(target).name if target.startswith("eval/") else Path(target)
         if path.exists():
-            print(f"kept    {path.as_posix()} (it is there already)")
+            if requirement is not None and _fill(path, requirement, dry_run=args.dry_run):
+                done = "would fill" if args.dry_run else "filled"
+                print(f"{done}  {path.as_posix()}: it installs {NAME}{requirement.release}")
+            else:
+                print(f"kept    {path.as_posix()} (it is there already)")
             continue
         text = files("pytest_recall").joinpath("templates", template).read_text(encoding="utf-8")
         if not args.dry_run:
             if SCHEDULE in text:
                 text = text.replace(SCHEDULE, _schedule(folder, cases))
-            write_text(path, filled(text, folder.as_posix()))
+            write_text(path, filled(text, folder.as_posix(), requirement))
         written += 1
+        unfilled += requirement is None and any(name in text for name in EXTRAS)
         print(f"{'would write' if args.dry_run else 'wrote'}   {path.as_posix()}: {ABOUT[template]}")
     if written and "workflow.yml" in chosen and lacks_default(Path.cwd(), os.environ):
         print(
             f"\n{GITHUB['workflow.yml']} takes `{_default_branch()}` for the default branch, which nothing here says;"
             " correct `branches` there if it is another."
+        )
+    if unfilled:
+        print(
+            f"\n{NAME} is installed from a folder here, which CI does not have: the steps that install it fail until"
+            "\n`recall init --requirement RELEASE` fills them."
         )
     if args.github or args.gitlab:
         _recommend(folder, cases)
@@ -101,8 +134,8 @@ def run_init(args: argparse.Namespace) -> int:
     return 0
 
 
-def filled(text: str, folder: str) -> str:
-    """Return a template with the eval directory, in quotes where a shell or YAML needs them."""
+def filled(text: str, folder: str, requirement: Requirement | None) -> str:
+    """Return a template with the eval directory and what is installed, in quotes where a shell or YAML needs them."""
 
     def in_yaml(path: str) -> str:
         return path if re.fullmatch(r"[\w./-]+", path) else json.dumps(path, ensure_ascii=False)
@@ -113,8 +146,53 @@ def filled(text: str, folder: str) -> str:
         "EVAL_YAML": in_yaml(folder),
         "EVAL_DIR": folder,
         "DEFAULT_BRANCH": in_yaml(_default_branch()),
+        **{step: _install_step(step, requirement) for step in EXTRAS},
     }
     return re.sub("|".join(known), lambda found: known[found[0]], text)
+
+
+def _below_here(folder: Path) -> Path:
+    """Return an eval directory as it is named in files: by its path from here. Raises RecallError if it has none."""
+    whole = Path(os.path.normpath(Path.cwd() / folder))
+    if not whole.is_relative_to(Path.cwd()):
+        raise RecallError(f"--dir: {folder.as_posix()} is not below this folder; run it in the folder of the project")
+    return whole.relative_to(Path.cwd())
+
+
+def _installed() -> Requirement | None:
+    """Return what installs the release that runs, or None if that is a folder of this machine."""
+    try:
+        ours = distribution(NAME)
+    except PackageNotFoundError:  # A source tree on the path.
+        return None
+    return recorded(ours.read_text("direct_url.json"), ours.version)
+
+
+def _install_step(step: str, requirement: Requirement | None) -> str:
+    """Return what stands for a step of the templates that installs, as YAML."""
+    return json.dumps(install_command(requirement, EXTRAS[step], () if step == ALONE else _project()))
+
+
+def _project() -> tuple[str, ...]:
+    """Return the arguments by which pip installs the project of this folder; none where nothing says how."""
+    try:
+        tables = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))
+    except (FileNotFoundError, tomllib.TOMLDecodeError, UnicodeDecodeError):
+        tables = {}
+    if "project" in tables or "build-system" in tables or Path("setup.py").exists():
+        return ("-e", ".")
+    return ("-r", "requirements.txt") if Path("requirements.txt").exists() else ()
+
+
+def _fill(path: Path, requirement: Requirement, *, dry_run: bool) -> bool:
+    """Put a requirement into the steps of a file that wait for one, and return whether there are any."""
+    before = path.read_bytes()
+    after = before
+    for step in EXTRAS:
+        after = after.replace(_install_step(step, None).encode(), _install_step(step, requirement).encode())
+    if after != before and not dry_run:
+        write_bytes(path, after)
+    return after != before
 
 
 def _default_branch() -> str:
