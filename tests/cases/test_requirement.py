@@ -28,7 +28,6 @@ def test_a_record_is_a_requirement(record: dict[str, object], release: str) -> N
 
 def test_a_requirement_is_one_argument_of_the_shell() -> None:
     command = install_command(Requirement(release=" @ https://h/$(id)'"), ("ci",))
-    shown = subprocess.run(
-        ["bash", "-c", f"pip() {{ printf '%s\\n' \"$@\"; }}; {command}"], capture_output=True, text=True
-    )
+    script = f"pip() {{ printf '%s\\n' \"$@\"; }}; {command}"
+    shown = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
     assert shown.stdout.splitlines() == ["install", "pytest-recall[ci] @ https://h/$(id)'"]

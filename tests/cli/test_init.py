@@ -95,11 +95,9 @@ def installed(monkeypatch: pytest.MonkeyPatch, record: dict[str, Any] | None) ->
 
     class Installed(PathDistribution):
         def read_text(self, filename: str | os.PathLike[str]) -> str | None:
-            texts = {
-                "METADATA": "Name: pytest-recall\nVersion: 0.1\n",
-                "direct_url.json": record and json.dumps(record),
-            }
-            return texts.get(str(filename))
+            if str(filename) == "METADATA":
+                return "Name: pytest-recall\nVersion: 0.1\n"
+            return None if record is None else json.dumps(record)
 
     monkeypatch.setattr("pytest_recall.cases.commands.distribution", lambda name: Installed(Path("none")))
 

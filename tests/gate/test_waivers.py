@@ -14,7 +14,7 @@ from tests.gate.project import BREAKS_THREE, CALLER, NOTES, Replaced, case_id, p
 from tests.gate.world import Verdict, World
 
 ENVIRONMENT = "eval-waivers"
-WITH_WAIVERS = Replaced(CALLER, "state: always", f"state: always, waivers: {ENVIRONMENT}")
+WITH_WAIVERS = Replaced(CALLER, "state: always", f"state: always\n      waivers: {ENVIRONMENT}")
 KINDER = prompt_ends("Be very kind.")
 OUTAGE = Mode(status=503)
 ALL = [case_id(item) for item in range(1, 13)]

@@ -134,7 +134,7 @@ MEASURES = [
     ),
     Hole(
         "deselected-by-the-workflow",
-        (BREAKS_THREE, Replaced(CALLER, "state: always", "state: always, arguments: -k price-001")),
+        (BREAKS_THREE, Replaced(CALLER, "state: always", "state: always\n      arguments: -k price-001")),
     ),
     Hole(
         "deselected-by-a-hook",
@@ -198,7 +198,7 @@ MEASURES = [
     Hole("budget-of-the-change", (BREAKS_THREE, Written(RUBRIC, "budget: 0.000001\n", append=True))),
     Hole(
         "fail-on-never",
-        (BREAKS_THREE, Replaced(CALLER, "state: always", "state: always, fail-on: never")),
+        (BREAKS_THREE, Replaced(CALLER, "state: always", "state: always\n      fail-on: never")),
         known=OWN_WORKFLOW,
     ),
     Hole("rows-that-fail-already", (BREAKS_THREE, Removed(("eval/runs", "eval/recall.yaml")))),
