@@ -1,12 +1,20 @@
 #!/usr/bin/env python3
-"""Print the oldest release of each package that the plugin always needs, as pyproject.toml allows it, for pip."""
+"""Print the oldest release of each package that the plugin always needs, as pyproject.toml allows it, for pip.
+
+scripts/oldest-requirements.py               what it always needs
+scripts/oldest-requirements.py llm replay    with what these extras need
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
+NEEDS = {"openai": "httpx<0.28"}
+"""What the oldest release of a package needs without saying so: OpenAI's gives httpx an argument that is gone."""
 PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
 
 
@@ -19,10 +27,15 @@ def oldest(requirement: str) -> str:
     return f"{name}=={version}" if version.count(".") > 1 else f"{name}=={version}.*"
 
 
-def main() -> None:
-    for requirement in tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]["dependencies"]:
-        print(oldest(requirement))
+def main(extras: Sequence[str] = ()) -> None:
+    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
+    optional = project["optional-dependencies"]
+    for requirement in [*project["dependencies"], *(one for extra in extras for one in optional[extra])]:
+        found = oldest(requirement)
+        print(found)
+        if more := NEEDS.get(found.partition("==")[0]):
+            print(more)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
+from types import ModuleType
+from typing import Literal
 
 import pytest
 
@@ -18,6 +20,13 @@ def test_without_the_sdk_the_extra_is_named(api: str, monkeypatch: pytest.Monkey
     told = rf"^the package {api} is not installed; run: pip install 'pytest-recall\[llm\]'$"
     with pytest.raises(BatchError, match=told):
         open_door(Door("openai" if api == "openai" else "anthropic", "http://127.0.0.1:9", "/v1/messages"))
+
+
+@pytest.mark.parametrize("api", ["openai", "anthropic"])
+def test_an_sdk_that_is_too_old_is_named(api: Literal["openai", "anthropic"], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, api, ModuleType(api))
+    with pytest.raises(BatchError, match=f"run: pip install --upgrade {api}$"):
+        open_door(Door(api, "http://127.0.0.1:9", "/v1/messages"))
 
 
 def test_results_that_are_kept_no_more_are_gone() -> None:

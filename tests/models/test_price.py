@@ -224,6 +224,17 @@ def test_nothing_is_loaded_before_a_price_is_asked_for() -> None:
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
+def test_no_line_of_the_list_is_looked_up_by_tracemalloc() -> None:
+    """Each look-up takes as long as the list is, and there is one for each object in it."""
+    program = (
+        "import tracemalloc; from pytest_recall.models import prices; assert prices.available();"
+        " found = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, '*genai_prices/data.py')]);"
+        " print({one.traceback[0].lineno for one in found.traces})"
+    )
+    done = subprocess.run([sys.executable, "-X", "tracemalloc=1", "-c", program], capture_output=True, text=True)
+    assert done.stdout == "{0}\n", done.stderr
+
+
 def test_no_network_and_no_updates(monkeypatch: pytest.MonkeyPatch) -> None:
     def forbidden(*_: Any, **__: Any) -> Any:
         raise AssertionError("prices come from the list as it was installed")

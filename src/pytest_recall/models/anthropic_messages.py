@@ -39,7 +39,7 @@ class AnthropicModel(SdkModel):
         except module.AnthropicError as error:
             said = one_line(self._safe(str(error)), 160)
             raise ModelError(f"there is no key, and no login ({said}); set ANTHROPIC_API_KEY") from error
-        if not (client.api_key or client.auth_token or client.credentials):
+        if not (client.api_key or client.auth_token or getattr(client, "credentials", None)):
             client.close()
             raise ModelError("there is no key; set ANTHROPIC_API_KEY")
         return client
@@ -48,16 +48,18 @@ class AnthropicModel(SdkModel):
         body: dict[str, Any] = {}
         if system := system_of(ask, in_words="schema" not in takes):
             body["system"] = system
+        # Of these the SDK has no argument in all releases; the API takes them from any.
+        more: dict[str, Any] = {}
         if ask.schema is not None and "schema" in takes:
-            body["output_config"] = {"format": {"type": "json_schema", "schema": dict(ask.schema)}}
+            more["output_config"] = {"format": {"type": "json_schema", "schema": dict(ask.schema)}}
         if "temperature" in takes:
-            # The SDK has no argument for it since 1.0, as newer models refuse it; others still take it.
-            body["extra_body"] = {"temperature": ask.temperature}
+            more["temperature"] = ask.temperature
         return client.messages.with_raw_response.create(
             model=self._selector.target,
             messages=[message._asdict() for message in ask.messages],
             max_tokens=ask.max_tokens,
             timeout=timeout,
+            extra_body=more,
             **body,
         )
 

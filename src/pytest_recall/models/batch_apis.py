@@ -67,11 +67,13 @@ class Batches(Protocol):
 
 
 def open_door(door: Door) -> Batches:
-    """Return the batch API behind `door`. Raises BatchError if its SDK is not installed."""
+    """Return the batch API behind `door`. Raises BatchError if its SDK is not installed, or too old."""
     try:
         module = import_module(door.api)
     except ImportError as error:
         raise BatchError(f"the package {door.api} is not installed; run: pip install 'pytest-recall[llm]'") from error
+    if not hasattr(module, "Omit"):
+        raise BatchError(f"this release of {door.api} is too old for batches; run: pip install --upgrade {door.api}")
     return (_OpenAI if door.api == "openai" else _Anthropic)(door, module)
 
 

@@ -43,13 +43,15 @@ class OpenAIModel(SdkModel):
         messages = [{"role": "system", "content": system}] if system else []
         messages += [message._asdict() for message in ask.messages]
         body: dict[str, Any] = {name: getattr(ask, name) for name in ("temperature", "seed") if name in takes}
-        if "max_tokens" in takes:
-            body[self._spelling()] = ask.max_tokens
+        # Before 1.45 the SDK has no argument of the younger name.
+        more = {self._spelling(): ask.max_tokens} if "max_tokens" in takes else {}
         if ask.schema is not None and "schema" in takes:
             wanted = {"name": "reply", "schema": dict(ask.schema), "strict": _is_strict(ask.schema)}
             body["response_format"] = {"type": "json_schema", "json_schema": wanted}
         model = self._selector.target or self._only_model(client, timeout)
-        return client.chat.completions.with_raw_response.create(model=model, messages=messages, timeout=timeout, **body)
+        return client.chat.completions.with_raw_response.create(
+            model=model, messages=messages, timeout=timeout, extra_body=more, **body
+        )
 
     def _read(self, plain: Any) -> tuple[str, StopReason]:
         choice = plain["choices"][0]

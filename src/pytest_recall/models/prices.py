@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import cache, lru_cache
+from importlib import import_module
+from importlib.abc import InspectLoader
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec, module_from_spec
 from ipaddress import ip_address
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from pytest_recall.files import clock
@@ -244,10 +249,28 @@ def pricing(prices: Mapping[str, Prices]) -> Pricing:
 def _sellers() -> tuple[Provider, ...]:
     """Return the price list as it was installed: nothing is fetched, and what others fetched is not used."""
     try:
-        from genai_prices.data import providers
+        found = find_spec("genai_prices.data")
     except ImportError:
         return ()
-    return tuple(providers)
+    if found is None or not isinstance(found.loader, InspectLoader):
+        return ()
+    return tuple(_executed(found, found.loader).providers)
+
+
+def _executed(found: ModuleSpec, loader: InspectLoader) -> Any:
+    """Return a module, executed without its table of lines.
+
+    tracemalloc looks up the line of each object that is made, by going through that table: for a list of 30,000 lines
+    that is one expression it takes more than a minute.
+    """
+    if found.name in sys.modules:
+        return sys.modules[found.name]
+    code = loader.get_code(found.name)
+    if code is None:
+        return import_module(found.name)
+    module = module_from_spec(found)
+    exec(code.replace(co_linetable=b""), vars(module))
+    return module
 
 
 @lru_cache(maxsize=1024)

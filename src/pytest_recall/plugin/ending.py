@@ -17,6 +17,7 @@ from pytest_recall.cases.changes import with_skipped
 from pytest_recall.files.errors import RecallError, sentence_of
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.plugin import judging, portion
+from pytest_recall.plugin.pytest_internals import is_terminal_reporter
 from pytest_recall.plugin.stash import CASSETTES
 from pytest_recall.replay.exchange import Call, error_replies
 from pytest_recall.results import scorecard_text
@@ -78,7 +79,7 @@ class Ending:
         self._finished = True
         # One that is not pytest's own may ask for the summary before this, as pytest-tldr does, or never.
         reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
-        if not isinstance(reporter, pytest.TerminalReporter) and hasattr(reporter, "line"):
+        if not is_terminal_reporter(reporter, session.config) and hasattr(reporter, "line"):
             self.summary(reporter)
 
     def _finish(self, session: pytest.Session) -> None:
@@ -487,7 +488,8 @@ class Ending:
         verbosity = self._run.config.get_verbosity()
         reporter.section("recall scorecard")
         # Another reporter shows failures in its own way.
-        shown = self._run.failures.shown(reporter) if isinstance(reporter, pytest.TerminalReporter) else {}
+        is_own = is_terminal_reporter(reporter, self._run.config)
+        shown = self._run.failures.shown(reporter) if is_own else {}
         brief = self._run.config.option.tbstyle in ("no", "line")
         first, *rest = scorecard_text.terminal(
             self._record, self._card, verbosity, shown, self._list_command, brief=brief
@@ -518,7 +520,8 @@ class Ending:
     @contextmanager
     def alone(self, reporter: pytest.TerminalReporter) -> Iterator[None]:
         """Have the scorecard alone show the cases that failed, where there is one."""
-        known = isinstance(reporter, pytest.TerminalReporter) and self._card is not None and not self._run.log.refused
+        is_own = is_terminal_reporter(reporter, self._run.config)
+        known = is_own and self._card is not None and not self._run.log.refused
         with self._run.failures.left_out(reporter) if known else nullcontext():
             yield
 

@@ -68,8 +68,9 @@ def is_known(session: pytest.Session) -> bool:
 
 
 def definitions(node: pytest.Item | pytest.Collector, name: str) -> Sequence[Any] | None:
-    """Return what pytest knows of the fixture `name` where `node` lies."""
-    return node.session._fixturemanager.getfixturedefs(name, node)
+    """Return what pytest knows of the fixture `name` where `node` lies. Before 8.1 it is asked by the id of that."""
+    known: Any = node.session._fixturemanager.getfixturedefs
+    return known(name, node.nodeid if "nodeid" in inspect.signature(known).parameters else node)  # type: ignore[no-any-return]
 
 
 def defined_names(config: pytest.Config) -> set[str]:
@@ -190,6 +191,11 @@ def steady_environment(config: pytest.Config) -> list[Callable[[], None]]:
 def was_debugged(report: pytest.TestReport) -> bool:
     """Whether `--pdb` has shown the failure of a report already."""
     return hasattr(report, "_pdbshown")
+
+
+def is_terminal_reporter(reporter: object, config: pytest.Config) -> bool:
+    """Whether a reporter is pytest's, or made of it. Its plugin has the class; pytest itself has it from 8.4 on."""
+    return isinstance(reporter, getattr(config.pluginmanager.get_plugin("terminal"), "TerminalReporter", ()))
 
 
 def terminal_writer(reporter: pytest.TerminalReporter) -> Any:

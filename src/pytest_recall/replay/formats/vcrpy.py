@@ -21,6 +21,7 @@ import importlib
 import importlib.util
 import json
 from collections.abc import Callable, Iterable
+from io import BytesIO
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -51,6 +52,29 @@ MAX_CHARACTERS = 128 * 1024 * 1024
 _STARTS = (MappingStartEvent, SequenceStartEvent)
 _ENDS = (MappingEndEvent, SequenceEndEvent)
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def _argument(loader: Any, node: Any, name: str) -> Any:
+    """Return the first value that a Python object in a file was made with."""
+    given = loader.construct_mapping(node, deep=True).get(name)
+    return given[0] if given else None
+
+
+# Beside plain YAML it loads the few Python objects that vcrpy has written, made of what they hold, and no others:
+# before version 9 vcrpy's own loader makes any object, and so runs what a file names.
+_CASSETTE_LOADER: Any = type("_CassetteLoader", (_LOADER,), {})
+for _tag, _construct in {
+    "str": lambda loader, node: loader.construct_scalar(node),
+    "unicode": lambda loader, node: loader.construct_scalar(node),
+    "tuple": lambda loader, node: tuple(loader.construct_sequence(node)),
+    "object/new:_io.BytesIO": lambda loader, node: BytesIO(_bytes(_argument(loader, node, "state") or b"")),
+    "object/apply:builtins.iter": lambda loader, node: iter(_argument(loader, node, "args") or []),
+}.items():
+    _CASSETTE_LOADER.add_constructor(f"tag:yaml.org,2002:python/{_tag}", _construct)
+
+
+def _bytes(value: str | bytes) -> bytes:
+    return value.encode("utf-8") if isinstance(value, str) else value
 
 
 def check_bounds(text: str, name: str) -> None:
@@ -109,14 +133,14 @@ def import_vcr(path: Path, name: str | None = None, tell: Callable[[str], None] 
     Raises RecallError if it is not whole.
     """
     name = name or str(path)
-    serialize, serializers = _vcrpy()
+    serialize, _ = _vcrpy()
     text = read_text(path, name, at_most=MAX_BYTES)
     try:
         is_json = text.lstrip()[:1] == "{"
         if is_json:
             lines, data = _json(text, name)
         else:
-            lines, data = _yaml(text, name, serializers["yaml"])
+            lines, data = _yaml(text, name)
         for seq, (line, interaction) in enumerate(zip(lines, data["interactions"], strict=True)):
             _unparse(interaction, name, line, seq)
         requests, responses, *_ = serialize.deserialize("", SimpleNamespace(deserialize=lambda text: data))
@@ -220,13 +244,13 @@ def _response(given: Any) -> Response:
 # Whether it is whole: the lines at which interactions begin
 
 
-def _yaml(text: str, name: str, serializer: Any) -> tuple[list[int], dict[str, Any]]:
+def _yaml(text: str, name: str) -> tuple[list[int], dict[str, Any]]:
     """Check the form of a YAML cassette and return the line of each of its interactions, and all that it holds."""
     count = text.count("\n") + 1
     if not text.endswith("\n"):
         raise RecallError(f"{name}:{count}: cut off in its last line; {_FIX}")
     check_bounds(text, name)
-    loader = serializer._CassetteLoader(text)
+    loader = _CASSETTE_LOADER(text)
     root = loader.get_single_node()
     if not isinstance(root, yaml.MappingNode):
         raise RecallError(f"{name}:1: not a cassette of vcrpy; {_FIX}")
