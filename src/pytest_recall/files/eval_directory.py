@@ -140,10 +140,10 @@ def is_left_by_runs(path: Path) -> bool:
 
 
 class Artifacts:
-    """The artifacts of one eval directory; `folder` is made when something is written."""
+    """The artifacts of one eval directory, in it or in another `folder`, which is made when something is written."""
 
-    def __init__(self, eval_dir: Path) -> None:
-        self.folder = eval_dir / FOLDER
+    def __init__(self, eval_dir: Path, folder: Path | None = None) -> None:
+        self.folder = folder or eval_dir / FOLDER
 
     def make(self) -> None:
         """Make the folder, and let git pass over it. Raises OSError."""
@@ -269,10 +269,11 @@ CASES = (*OWN_FILES, "*.cases.yaml", "*.cases.jsonl")
 
 @dataclass(frozen=True)
 class Place:
-    """The eval directory, and the project root that messages are relative to."""
+    """The eval directory, the project root that messages are relative to, and a folder for artifacts elsewhere."""
 
     root: Path
     eval_dir: Path
+    artifacts_folder: Path | None = None
 
     @property
     def state(self) -> Path:
@@ -307,7 +308,7 @@ class Place:
     @property
     def artifacts(self) -> Artifacts:
         """Where runs leave what they did."""
-        return Artifacts(self.eval_dir)
+        return Artifacts(self.eval_dir, self.artifacts_folder)
 
     def name(self, path: Path) -> str:
         """Return `path` as messages show it."""

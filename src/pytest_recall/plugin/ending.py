@@ -409,8 +409,10 @@ class Ending:
             changed = finish.apply(self._run.plan.place, folder, record, folds=folds) or {}
             self._state_line = f"{name}: {plural(len(changed), 'row')} changed"
         except (OSError, RecallError) as error:
+            place = self._run.plan.place
+            run = folder.name if place.artifacts_folder is None else shlex.quote(place.name(folder))
             self._run.log.problems.append(
-                f"{name}: not written ({sentence_of(error)}); correct that, then `recall state apply {folder.name}`"
+                f"{name}: not written ({sentence_of(error)}); correct that, then `recall state apply {run}`"
             )
 
     def _keep_recordings(self, name: str) -> None:

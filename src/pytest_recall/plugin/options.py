@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from datetime import date
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -204,6 +205,12 @@ def define(group: OptionGroup) -> None:
     )
     group.addoption(
         "--recall-dir", metavar="DIR", help="the eval directory (default: found from the paths given, else eval)"
+    )
+    group.addoption(
+        "--recall-artifacts",
+        metavar="DIR",
+        help="the folder for what the run leaves, such as journal and scorecard (default: _artifacts in the eval"
+        " directory, which may be one that cannot be written)",
     )
     group.addoption(
         "--recall-judge",
@@ -448,7 +455,8 @@ def place_of(config: pytest.Config) -> Place:
     if given is not None and not given.is_dir():
         option = "--recall-dir" if config.option.recall_dir else "recall_dir"
         raise RecallError(f"{option}: {place.name(given)}: no such directory; correct it, or make it first")
-    return place
+    artifacts = config.option.recall_artifacts
+    return place if artifacts is None else replace(place, artifacts_folder=Path(os.path.normpath(cwd / artifacts)))
 
 
 def has_state(config: pytest.Config) -> bool:

@@ -347,7 +347,8 @@ class Run:
             raise pytest.UsageError(f"{error}; nothing was run") from None
         except OSError as error:
             name = self.plan.place.name(artifacts.folder)
-            raise pytest.UsageError(f"{name}: cannot be written ({error.strerror}); nothing was run") from None
+            why = f"{name}: cannot be written ({error.strerror}), and nothing was run"
+            raise pytest.UsageError(f"{why}; name another folder with --recall-artifacts") from None
         if expected:
             self._watch(expected)
         self._append_replayed()

@@ -128,6 +128,7 @@ def _refuse(config: pytest.Config, folders: list[Path], asked: recording.Recordi
     """Raise pytest.UsageError for what is about one run alone."""
     names = " and ".join(f"`{relative(folder, config.rootpath)}`" for folder in folders[:2])
     one = {
+        "--recall-artifacts": config.option.recall_artifacts is not None,
         "--recall-resume": config.option.recall_resume is not None,
         # Cases of two directories may have one id, and so one cassette.
         f"a folder for {'--replay' if asked.mode == 'replay' else '--record'}": bool(asked.folder),

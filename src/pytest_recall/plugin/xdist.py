@@ -48,6 +48,7 @@ def brief(node: Any) -> None:
         {
             "root": str(plan.place.root),
             "eval_dir": str(plan.place.eval_dir),
+            "artifacts": None if plan.place.artifacts_folder is None else str(plan.place.artifacts_folder),
             "context": {**plan.context._asdict(), "date": plan.context.date.isoformat()},
             "rubric": plan.rubric.model_dump(exclude_unset=True),
             "wanted": asdict(plan.wanted),
@@ -92,7 +93,9 @@ def follow(config: pytest.Config) -> None:
     sent = json.loads(given)
     picks = tuple(Pick(*pick) for pick in sent["picks"])
     plan = Plan(
-        place=Place(Path(sent["root"]), Path(sent["eval_dir"])),
+        place=Place(
+            Path(sent["root"]), Path(sent["eval_dir"]), None if sent["artifacts"] is None else Path(sent["artifacts"])
+        ),
         context=Context(**{**sent["context"], "date": date.fromisoformat(sent["context"]["date"])}),
         rubric=Settings.model_validate(sent["rubric"]),
         wanted=Filters(
