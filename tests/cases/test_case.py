@@ -26,9 +26,23 @@ def test_a_case_needs_little() -> None:
     assert (small.expected, small.turns, small.threshold, small.tags, small.notes) == (None, None, None, (), None)
 
 
-@pytest.mark.parametrize("field", ["id", "scenario", "dimension", "judges"])
+@pytest.mark.parametrize("field", ["id", "judges"])
 def test_required_fields(field: str) -> None:
     assert problems(**{field: ...}) == {field: "missing"}
+
+
+def test_a_case_need_not_say_what_it_is_about() -> None:
+    found = case(scenario=..., dimension=...)
+    assert (found.scenario, found.dimension) == ("general", "correctness")
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [("“contains”", "write contains"), ("con tains", "write one of"), ({"«regex»": "x"}, "write regex")],
+)
+def test_what_names_no_judge_is_refused(name: object, advice: str) -> None:
+    with pytest.raises(ValidationError, match=advice):
+        case(judges=[name])
 
 
 def test_unknown_field_is_refused() -> None:

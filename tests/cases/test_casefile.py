@@ -102,7 +102,8 @@ def test_an_anchor_makes_a_large_file_be_read_whole(tmp_path: Path, monkeypatch:
     [
         (usual("a", "expectd: 5"), 6, "expectd: unknown field; did you mean `expected`?"),
         (usual("a", "zebra: 5"), 6, "zebra: unknown field; known: context, dimension, evidence, expected, id, input,"),
-        (usual("a", scenario=""), 1, "scenario: is missing; add it"),
+        (usual("a", "question: q"), 6, "question: unknown field; did you mean `input`?"),
+        (usual("a", "reference: q"), 6, "reference: unknown field; did you mean `expected`?"),
         (usual("a", judges=""), 1, "judges: is missing; add it"),
         (usual("a", scenario="5"), 2, "scenario: 5 is not text; write it in quotes"),
         (usual("a", scenario="two words"), 2, "scenario: 'two words' does not fit; start with a letter"),
@@ -178,7 +179,6 @@ def test_every_mistake_of_a_file_at_once_in_its_order(tmp_path: Path) -> None:
     assert [message.split(";")[0] for message in problems(lambda: read(tmp_path, text))] == [
         "cases.yaml:6: surprise: unknown field",
         "cases.yaml:7: id: `a` is already the case on line 1",
-        "cases.yaml:12: scenario: is missing",
         "cases.yaml:13: dimension: 5 is not text",
         "cases.yaml:16: id: has no value",
     ]
@@ -229,7 +229,7 @@ def test_ids_twice_in_two_files_name_both_places(tmp_path: Path) -> None:
         (json.dumps(fields(expected=float("nan"))), "NaN is not a JSON value"),
         (json.dumps(fields(expected=[float("-inf")])), "-Infinity is not a JSON value"),
         (json.dumps(fields(surprise=1)), "surprise: unknown field"),
-        (json.dumps(fields(scenario=...)), "scenario: is missing; add it"),
+        (json.dumps(fields(judges=...)), "judges: is missing; add it"),
         ("<<<<<<< ours", "merge-conflict marker; resolve the conflict"),
         ("- id: a", "not JSON"),
         ("[" * 100_000, "not JSON"),

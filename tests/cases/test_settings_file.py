@@ -83,7 +83,6 @@ thresholds: {token_f1: 0.6, helpful: 1}
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
-        ("mode: pr\n", 1, "owner: is missing; add it"),
         ("owner: me\nmax_due: 5\n", 2, "max_due: unknown field; did you mean `max_due_cases`?"),
         ("owner: me\n\nmode: night\n", 3, "mode: 'night' is unknown; did you mean `nightly`?"),
         (
@@ -217,7 +216,6 @@ def test_mistake(tmp_path: Path, text: str, line: int, words: str) -> None:
 def test_every_mistake_at_once(tmp_path: Path) -> None:
     found = problems(lambda: read(tmp_path, "mode: 5\nmax_due_cases: x\n"))
     assert [message.split(": ")[:2] for message in found] == [
-        [f"{NAME}:1", "owner"],
         [f"{NAME}:1", "mode"],
         [f"{NAME}:2", "max_due_cases"],
     ]

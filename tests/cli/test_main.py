@@ -179,13 +179,23 @@ def test_a_path_that_is_no_run_is_named_where_there_is_no_eval_directory(project
     assert inside(project / "none", "compare", "runs/mine", "latest") == (2, "", told)
 
 
+def test_nothing_is_looked_for_below_very_many_folders(
+    project: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "eval").rename(project / "evals")
+    (project / "evals" / "rubric.yaml").touch()
+    assert inside(project, "status").code == 0
+    monkeypatch.setattr("pytest_recall.files.eval_directory.MOST_FOLDERS", 1)
+    assert inside(project, "status").code == 2
+
+
 @pytest.mark.parametrize("command", [("schedule", "select"), ("status",), ("check",)])
 def test_a_link_to_itself_in_place_of_a_file(project: Path, command: tuple[str, ...], inside: Recall) -> None:
     path = project / "eval" / "cases.yaml"
     path.unlink()
     path.symlink_to(path)
     done = inside(project, *command)
-    assert (done.code, done.out) == (2, "")
+    assert (done.code, done.out) == (1 if command == ("check",) else 2, "")
     assert done.err.startswith("recall: eval/cases.yaml: cannot be read (Too many levels of symbolic links)")
 
 
@@ -196,7 +206,7 @@ def test_a_directory_in_place_of_a_file(project: Path, command: tuple[str, ...],
     (project / "eval" / name).mkdir()
     done = inside(project, *command)
     message = f"recall: eval/{name}: cannot be read (Is a directory); check that it is there and readable\n"
-    assert done == (2, "", message)
+    assert done == (1 if command == ("check",) else 2, "", message)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
@@ -204,7 +214,7 @@ def test_a_directory_in_place_of_a_file(project: Path, command: tuple[str, ...],
 def test_no_permission(project: Path, name: str) -> None:
     (project / "eval" / name).chmod(0)
     done = recall(project, "check")
-    assert (done.code, done.out) == (2, "")
+    assert (done.code, done.out) == (1, "")
     assert done.err.startswith(f"recall: eval/{name}: cannot be read (Permission denied)")
 
 
@@ -219,7 +229,7 @@ BROKEN = (b"<<<<<<< ours\n", b"\x00\x01\xff", b"a: \x00", b"[" * 5_000, b"- !!py
 def test_broken_files(project: Path, command: tuple[str, ...], name: str, content: bytes, inside: Recall) -> None:
     (project / "eval" / name).write_bytes(content)
     done = inside(project, *command)
-    assert done.code == 2
+    assert done.code == (1 if command == ("check",) else 2)
     assert done.out == ""
     assert all(line.startswith(f"recall: eval/{name}") for line in done.err.splitlines())
 
@@ -281,5 +291,5 @@ def test_other_case_files(project: Path, command: tuple[str, ...], inside: Recal
     (project / "eval" / "more.yml").write_text("- id: more\n", encoding="utf-8")
     assert inside(project, *command).code == 0
     done = inside(project, *command, "--files", "*.yml")
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("recall: eval/more.yml:1: scenario: is missing; add it\n")
+    assert (done.code, done.out) == (1 if command == ("check",) else 2, "")
+    assert done.err.startswith("recall: eval/more.yml:1: judges: is missing; add it\n")

@@ -35,9 +35,9 @@ def test_place_within_a_list() -> None:
 
 
 def test_every_problem_has_its_sentence() -> None:
-    assert told(Case, fields(scenario=..., dimension=5, extra=1)) == [
-        "f.yaml:5: scenario: is missing; add it",
+    assert told(Case, fields(judges=..., dimension=5, extra=1)) == [
         "f.yaml:1: dimension: 5 is not text; write it in quotes",
+        "f.yaml:7: judges: is missing; add it",
         "f.yaml:1: extra: unknown field; known: context, dimension, evidence, expected, id, input, judges,"
         " limit, memory, notes, scenario, tags, …",
     ]

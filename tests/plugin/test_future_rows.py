@@ -28,7 +28,7 @@ def test_a_run_does_not_begin(pytester: pytest.Pytester, workers: tuple[str, ...
     assert checkout.state_text() == before
     assert not checkout.artifacts.folder.exists()
     done = checkout.recall("check")
-    assert done.ret == 2
+    assert done.ret == 1
     assert any("`b` was last tested on" in line for line in done.errlines)
 
 
@@ -54,7 +54,7 @@ def test_a_run_file_of_such_a_day_is_not_read_either(pytester: pytest.Pytester) 
     result = checkout.run("eval")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert any(path.name in line for line in result.errlines), result.errlines
-    assert checkout.recall("check").ret == 2
+    assert checkout.recall("check").ret == 1
     assert (checkout.state_text(), checkout.asked()) == (before, [])
     assert path.exists()
 
@@ -69,4 +69,4 @@ def test_a_case_is_not_put_to_rest_for_ever(pytester: pytest.Pytester) -> None:
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     said = f"eval/recall.yaml: unanswered: `a` was last asked on {ahead(400)}, which is after {ahead(0)}: until then it"
     assert any(said in line for line in result.errlines), result.errlines
-    assert checkout.recall("check").ret == 2
+    assert checkout.recall("check").ret == 1

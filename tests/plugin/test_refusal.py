@@ -36,7 +36,7 @@ def spoilt(checkout: Checkout, name: str, text: str) -> None:
     [
         ("eval/rubric.yaml", "bloks: never\n", (), r"- eval/rubric.yaml:3: bloks: unknown field"),
         ("eval/rubric.yaml", "bloks: never\n", ("--replay",), r"- eval/rubric.yaml:3: bloks: unknown field"),
-        ("eval/cases.yaml", "- id: x\n", (), r"- eval/cases.yaml:7: scenario: is missing; add it"),
+        ("eval/cases.yaml", "- id: x\n", (), r"- eval/cases.yaml:7: judges: is missing; add it"),
         ("eval/conftest.py", "\nimport no_such_module\n", (), r"- eval/conftest.py: ModuleNotFoundError: "),
         ("eval/cases.yaml", "", ("--record", "--replay"), r"- --record and --replay exclude each other"),
     ],

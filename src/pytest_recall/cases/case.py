@@ -72,11 +72,25 @@ def _bare(name: str) -> JudgeCall:
     return JudgeCall.model_construct(name=name)
 
 
+_QUOTES = "“”„‟‘’‚‛«»‹›"
+
+
+def _check_judge(name: Any) -> None:
+    """Raise ValueError for what names no judge: it is the rest of the name of a fixture."""
+    if isinstance(name, str) and not name.isidentifier():
+        plain = name.strip(_QUOTES)
+        if plain != name and plain.isidentifier():
+            raise ValueError(f"`{name}` has typographic quotes, which are part of the name; write {plain}")
+        raise ValueError(f"`{name}` is no name of a judge; write one of letters, digits and `_`")
+
+
 def _judge_call(value: Any) -> Any:
     if isinstance(value, str):
+        _check_judge(value)
         return _bare(value)
     if isinstance(value, Mapping) and len(value) == 1:
         ((name, given),) = value.items()
+        _check_judge(name)
         # Anything but a mapping is what this judge expects instead of the case's `expected`.
         arguments = given if isinstance(given, Mapping) else {} if given is None else {"expected": given}
         return {"name": name, "arguments": arguments}
@@ -167,8 +181,8 @@ class Case(_Written):
     id: CaseId = Field(
         description="Declared, unique, and the key under which state, journal and node ids know the case.",
     )
-    scenario: Name = Field(description="What the user is doing; `--scenarios` picks by it.")
-    dimension: Name = Field(description="What is being measured; `--dimensions` picks by it.")
+    scenario: Name = Field(default="general", description="What the user is doing; `--scenarios` picks by it.")
+    dimension: Name = Field(default="correctness", description="What is being measured; `--dimensions` picks by it.")
     input: Text | dict[str, JsonValue] | None = Field(
         default=None, description="What the agent is asked: text, or a mapping that it gets as it stands."
     )

@@ -39,7 +39,8 @@ def add_check(commands: Commands) -> None:
         "A run reads large case files only as far as it needs; this reads all of every file, and of every dataset\n"
         "that a file `*.dataset.yaml` names. Judges are fixtures: they are found as pytest collects the directory, in\n"
         "a process of its own, which imports the conftest files. What a case gives a judge of your own is looked at\n"
-        f"when its fixture is set up, before the case is asked.\n\n{SCHEMA_DETAILS}",
+        "when its fixture is set up, before the case is asked.\n\nExits with 0 if all is in order, with 1 if something"
+        f" is wrong in the files, and with 2 if the command\ncannot look at them.\n\n{SCHEMA_DETAILS}",
     )
     add_files(parser)
     parser.add_argument("--schema", choices=SCHEMAS, help="only print the JSON Schema (2020-12) of such files")
@@ -47,13 +48,30 @@ def add_check(commands: Commands) -> None:
 
 def run_check(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.judges.calibration_file import read_calibrations
-    from pytest_recall.runs.collection import collection_problems
-
     if args.schema is not None:
         print_schema(args.schema)
         return 0
     place = place_of(args)
+    try:
+        line = _check(place, args)
+    except RecallError as error:
+        for message in error.messages:
+            say(message)
+        return 1
+    if line is None:
+        raise RecallError(
+            f"{place.name(place.eval_dir)}: there is no case in it; write cases.yaml, which `recall init` does, or name"
+            " files of other names with --files"
+        )
+    print(line)
+    return 0
+
+
+def _check(place: Place, args: argparse.Namespace) -> str | None:
+    """Return what there is, None where there is no case. Raises RecallError for what is wrong with it."""
+    from pytest_recall.judges.calibration_file import read_calibrations
+    from pytest_recall.runs.collection import collection_problems
+
     problems: list[str] = []
     files: list[CaseFile] = []
     broken: list[Path] = []
@@ -93,10 +111,7 @@ def run_check(args: argparse.Namespace) -> int:
     cases = [case for file in files for case in file.cases()]
     marked = marked_in(place)
     if not (cases or asked or rows or marked):
-        raise RecallError(
-            f"{place.name(place.eval_dir)}: there is no case in it; write cases.yaml, which `recall init` does, or name"
-            " files of other names with --files"
-        )
+        return None
     rubric = read_settings(place.rubric, place.name(place.rubric))
     _check_selectors(rubric, place.name(place.rubric))
     _note_judges(rubric, place, cases)
@@ -107,11 +122,10 @@ def run_check(args: argparse.Namespace) -> int:
     scenarios, dimensions = {case.scenario for case in cases}, {case.dimension for case in cases}
     of_datasets = f", {plural(asked, 'question')} in {plural(len(datasets), 'dataset')}" if datasets else ""
     of_marks = f", {plural(len(marked), 'marked test')}" if marked else ""
-    print(
+    return (
         f"{plural(len(cases), 'case')} in {plural(len(files), 'file')}, {plural(len(scenarios), 'scenario')},"
         f" {plural(len(dimensions), 'dimension')}{of_datasets}{of_marks}: all in order"
     )
-    return 0
 
 
 def _check_selectors(rubric: Settings, name: str) -> None:

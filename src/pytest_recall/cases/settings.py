@@ -61,7 +61,7 @@ class Settings(BaseModel):
     # `model_primary` is the published name, and no method of pydantic.
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), defer_build=True)
 
-    owner: str = Field(min_length=1, description="Who answers for this rubric: a person or a team.")
+    owner: str = Field(default="unknown", min_length=1, description="Who answers for this rubric: a person or a team.")
     model_primary: str | None = Field(
         default=None, description="The model that the agent under test runs on; a change of it is reported."
     )
@@ -370,7 +370,7 @@ class Settings(BaseModel):
         return Quarantine(self.quarantine_lapses, self.owner, self.quarantine_days)
 
 
-DEFAULT_SETTINGS = Settings.model_construct(owner="unknown")  # Not built, where no one writes one: that takes a while.
+DEFAULT_SETTINGS = Settings.model_construct()  # Not built, where no one writes one: that takes a while.
 """What holds where there is no `rubric.yaml`."""
 
 

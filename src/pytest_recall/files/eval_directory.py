@@ -90,6 +90,14 @@ def find_files(root: Path, fits: Callable[[Path], bool], skipped: Iterable[str] 
         if fits(root):
             yield root
         return
+    for folder, names in _folders(root, skipped):
+        for name in sorted(names):
+            if not name.endswith(CASSETTE_SUFFIX) and fits(path := Path(folder, name)):
+                yield path
+
+
+def _folders(root: Path, skipped: Iterable[str] = SKIPPED_FOLDERS) -> Iterator[tuple[str, list[str]]]:
+    """Yield the folders at or below `root` that may have files of ours, each with the names of its files."""
     closed = tuple(skipped)
     entered: set[str] = set()
     for folder, below, names in os.walk(root, followlinks=True):
@@ -107,9 +115,7 @@ def find_files(root: Path, fits: Callable[[Path], bool], skipped: Iterable[str] 
             ),
             key=lambda name: (os.path.islink(os.path.join(folder, name)), name),  # noqa: PTH114, PTH118
         )
-        for name in sorted(names):
-            if not name.endswith(CASSETTE_SUFFIX) and fits(path := Path(folder, name)):
-                yield path
+        yield folder, names
 
 
 FOLDER = "_artifacts"
@@ -353,14 +359,18 @@ def find_place(root: Path, cwd: Path, named: Iterable[Path] = (), given: Path | 
 
 def _below(named: Iterable[Path]) -> Path | None:
     """Return the one eval directory below the paths, such as that of a service whose folder is named."""
-    found = {
-        path.parent
-        for folder in named
-        if folder.is_dir()
-        for path in find_files(folder, lambda path: path.name in SETTLED)
-        if _has_cases(path.parent)
-    }
+    found = set()
+    for folder in named:
+        for count, (below, names) in enumerate(_folders(folder)):
+            if count == MOST_FOLDERS:
+                return None
+            if not set(SETTLED).isdisjoint(names) and _has_cases(Path(below)):
+                found.add(Path(below))
     return found.pop() if len(found) == 1 else None
+
+
+MOST_FOLDERS = 3_000
+"""Below a folder that has more, such as the root of a file system, none is looked for."""
 
 
 def _has_cases(folder: Path) -> bool:

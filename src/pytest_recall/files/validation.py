@@ -83,6 +83,15 @@ def explain(error: ValidationError, model: type[BaseModel], name: str, line_of: 
     return sentences
 
 
+MEANT = {
+    **dict.fromkeys(("question", "prompt", "query", "user"), "input"),
+    **dict.fromkeys(("answer", "output", "expected_output", "reference", "ground_truth", "target"), "expected"),
+    **dict.fromkeys(("messages", "conversation"), "turns"),
+    **dict.fromkeys(("assert", "asserts", "metrics", "scorers", "evaluators"), "judges"),
+}
+"""What a field of a case is called elsewhere, and here."""
+
+
 def _below(outer: tuple[Any, ...], inner: tuple[Any, ...]) -> bool:
     return len(inner) > len(outer) and inner[: len(outer)] == outer
 
@@ -95,7 +104,9 @@ def _advice(problem: Mapping[str, Any], path: tuple[str | int, ...], model: type
     kind, given = problem["type"], problem.get("input")
     context: Mapping[str, Any] = problem.get("ctx") or {}
     if kind == "extra_forbidden":
-        return "unknown field" + nearest(str(path[-1]), _fields_at(model, path[:-1]))
+        known = _fields_at(model, path[:-1])
+        meant = MEANT.get(str(path[-1]))
+        return "unknown field" + (f"; did you mean `{meant}`?" if meant in known else nearest(str(path[-1]), known))
     if kind == "missing":
         return "is missing; add it"
     if kind == "string_type":

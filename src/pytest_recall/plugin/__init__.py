@@ -172,6 +172,13 @@ class Hooks:
             refusal.leave_page(self.config, error)
             raise
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """End a run in the sentence that pytest has for a conftest file, as for a scope that there is not."""
+        error = excinfo.value
+        if isinstance(error, pytest.fail.Exception) and not error.pytrace:
+            raise pytest.exit.Exception(f"{error.msg}; correct that", returncode=pytest.ExitCode.USAGE_ERROR)
+
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """Hand the decision to an xdist worker."""

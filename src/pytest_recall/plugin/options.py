@@ -132,6 +132,8 @@ def refuse(parser: pytest.Parser, args: list[str]) -> None:
         ours = [known for option in parser.getgroup("recall", TITLE).options for known in option.names()]
         if name.startswith("--recall-"):
             raise pytest.UsageError(f"{name}: no option of pytest-recall{nearest(name, ours)}")
+        if (long := name.replace("--", "--recall-", 1)) in ours:
+            raise pytest.UsageError(f"{name}: no option; did you mean `{long}`?")
         if near := get_close_matches(name, ours, n=1, cutoff=LIKE):
             raise pytest.UsageError(f"{name}: no option; did you mean `{near[0]}`?")
 

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -131,6 +132,11 @@ def recording(config: pytest.Config) -> Recording:
     mode, given = _mode_of(option)
     if mode == "record" and record.lower().partition(":")[0] == "missing":
         raise pytest.UsageError(f"--record={record}: did you mean --record=missing{record[len('missing') :]}?")
+    if mode == "record" and given == record and not (config.invocation_params.dir / record).is_dir():
+        word, colon, rest = record.partition(":")
+        if get_close_matches(word, ["missing"], cutoff=0.8):
+            meant = f"--record=missing{colon}{rest}"
+            raise pytest.UsageError(f"--record={record}: no such folder; did you mean {meant}? make it first if not")
     if option.recall_replay_max_age is not None and (mode != "replay" or option.recall_replay_max_age < 0):
         problem = "goes with --replay" if mode != "replay" else "is a number of days, 0 or more"
         raise pytest.UsageError(f"--replay-max-age {problem}")

@@ -481,7 +481,13 @@ def judged(
 
     def decide() -> Verdict:
         __tracebackhide__ = True
-        return as_verdict(_done(judge(answer, case, **arguments), wait))
+        try:
+            given = _done(judge(answer, case, **arguments), wait)
+        except AssertionError as error:
+            why = one_line(str(error).partition("\n")[0], 100) or "without a message"
+            instead = "return a bool, a score, or either with a reason"
+            raise RecallError(f"asserts ({why}), which is no verdict; {instead}") from None
+        return as_verdict(given)
 
     verdict: Verdict = called(stage, decide, ends)
     if verdict.passed is not None:
