@@ -136,7 +136,7 @@ class Ending:
         missed = any(one.stops(run.plan.rubric.blocks) for one in gates)
         # What failed before the run was cut off has not passed since.
         failed = run.before is not None and has_failed(header, run.trials)
-        red = missed or failed or self._fails_on_recorded_answers() or self._leaves_open()
+        red = missed or failed or bool(run.log.problems) or self._fails_on_recorded_answers() or self._leaves_open()
         if session.exitstatus == pytest.ExitCode.OK and red:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         try:
@@ -451,8 +451,17 @@ class Ending:
         cases = {case.id: (case.scenario, case.dimension) for case in read_cases(files)} | self._run.found.late
         gates = gates_of(record, plan.rubric, cases, plan.rows)
         if gates and not plan.unscheduled:  # Questions of datasets have scenarios that are not read here.
-            # A note and no mistake: there may be marked tests that this run has not collected.
-            self._run.log.note(*lost_gates(plan.rubric.gates, cases.values(), plan.place.name(plan.place.rubric)))
+            rubric = plan.place.name(plan.place.rubric)
+            if lost := lost_gates(plan.rubric.gates, cases.values(), rubric):
+                from pytest_recall.runs.collection import marked_tests
+
+                # Marked tests may be where this run has not collected.
+                marked = marked_tests(plan.place)
+                lost = lost_gates(plan.rubric.gates, {*cases.values(), *marked.tests.values()}, rubric)
+                if marked.problem:
+                    self._run.log.note(*lost)
+                else:
+                    self._run.log.problems += lost
         return gates
 
     def _write_scorecard(self, folder: Path, record: Record, gates: tuple[Standing, ...]) -> None:
