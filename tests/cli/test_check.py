@@ -33,6 +33,23 @@ def test_no_case(tmp_path: Path, inside: Recall) -> None:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("{schema: {properties: {a: {format: date}}}}", True),
+        ("{schema: {properties: {a: {format: date}}}, formats: true}", False),
+        ("{schema: {properties: {format: {type: string}}}}", False),
+    ],
+)
+def test_a_format_that_has_no_effect_is_named(project: Path, arguments: str, said: bool, inside: Recall) -> None:
+    pytest.importorskip("jsonschema")
+    text = f"- id: form\n  input: x\n  judges: [{{json_schema: {arguments}}}]\n"
+    (project / "eval" / "form.cases.yaml").write_text(text, encoding="utf-8")
+    done = inside(project, "check")
+    assert done.code == 0
+    assert ("eval/form.cases.yaml:1: judges: json_schema: `format: date` has no effect" in done.err) is said
+
+
+@pytest.mark.parametrize(
     ("gate", "said"),
     [
         ("scenario: prices", ""),

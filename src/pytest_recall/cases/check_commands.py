@@ -115,6 +115,7 @@ def _check(place: Place, args: argparse.Namespace) -> str | None:
     rubric = read_settings(place.rubric, place.name(place.rubric))
     _check_selectors(rubric, place.name(place.rubric))
     _note_judges(rubric, place, cases)
+    _note_formats(files)
     if not asked:  # Questions of datasets have scenarios that are not read here.
         names = {*((case.scenario, case.dimension) for case in cases), *marked.values()}
         if lost := lost_gates(rubric.gates, names, place.name(place.rubric)):
@@ -145,6 +146,22 @@ def _check_selectors(rubric: Settings, name: str) -> None:
             problems += [f"{name}: {field}: {message}" for message in error.messages]
     if problems:
         raise RecallError(*problems)
+
+
+def _note_formats(files: Iterable[CaseFile]) -> None:
+    """Say which schemas have a `format` that their judge does not look at."""
+    from pytest_recall.judges.built_in import formats_in
+
+    for file in files:
+        for case in file.cases():
+            for call in case.judges:
+                given = call.arguments
+                if call.name != "json_schema" or given.get("formats"):
+                    continue
+                if formats := formats_in(given.get("schema", given.get("expected", case.expected))):
+                    where = f"{file.name}:{file.lines[case.id]}: judges: json_schema"
+                    instead = "give the judge `formats: true`, or take it away"
+                    say(f"note: {where}: `format: {formats[0]}` has no effect; {instead}")
 
 
 def _note_judges(rubric: Settings, place: Place, cases: Iterable[Case]) -> None:

@@ -343,6 +343,25 @@ def _checked_keywords(schema: dict[str, Any] | bool, kind: Any, *, formats: bool
     return checker if formats else None
 
 
+def formats_in(schema: Any) -> list[str]:
+    """Return what a JSON Schema has under the keyword `format`; a property of that name is none."""
+    try:
+        from jsonschema import validators
+        from referencing.jsonschema import specification_with
+    except ModuleNotFoundError:
+        return []
+    if not isinstance(schema, dict):
+        return []
+    meta = validators.validator_for(schema, default=validators.Draft202012Validator).META_SCHEMA
+    resources, found = [specification_with(meta.get("$id") or meta["id"]).create_resource(schema)], []
+    while resources:
+        resource = resources.pop()
+        if isinstance(resource.contents, dict) and "format" in resource.contents:
+            found.append(str(resource.contents["format"]))
+        resources += resource.subresources()
+    return found
+
+
 def recall_at_k(
     answer: Answer, case: Case, *, k: int | None = None, evidence: str | list[str] | None = None
 ) -> Verdict:
