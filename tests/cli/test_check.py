@@ -13,6 +13,7 @@ from tests.cli.samples import CASES, files, recall
 
 
 def test_all_in_order(project: Path) -> None:
+    assert recall(project, "state", "forget", "gone").code == 0
     before = files(project)
     done = recall(project, "check")
     assert done == (0, "5 cases in 1 file, 2 scenarios, 2 dimensions: all in order\n", "")
@@ -30,6 +31,18 @@ def test_no_case(tmp_path: Path, inside: Recall) -> None:
     (tmp_path / "eval").mkdir()
     said = "recall: eval: there is no case in it; write cases.yaml, which `recall init` does, or name files of other"
     assert inside(tmp_path, "check") == (2, "", f"{said} names with --files\n")
+
+
+def test_rows_of_no_case_are_named(ran: Path, inside: Recall) -> None:
+    assert inside(ran, "state", "forget", "gone").code == 0
+    assert inside(ran, "check").err == ""
+    path = ran / "eval" / "cases.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("id: right", "id: other"), encoding="utf-8")
+    done = inside(ran, "check")
+    assert done.code == 0
+    assert "note: eval/recall.yaml: no case is called `right`" in done.err
+    assert inside(ran, "state", "forget", "right").code == 0
+    assert inside(ran, "check").err == ""
 
 
 @pytest.mark.parametrize(
@@ -235,6 +248,7 @@ def test_a_judge_that_asks_a_model_of_no_name_is_noted(project: Path, inside: Re
     if how == "fixture":
         with (project / "eval" / "conftest.py").open("a", encoding="utf-8") as file:
             file.write("\n\n@pytest.fixture\ndef judge_rubric():\n    return lambda answer, case, question: True\n")
+    assert inside(project, "state", "forget", "gone").code == 0
     done = inside(project, "check")
     assert done.code == 0
     said = "recall: note: `rubric` asks a model, and eval/rubric.yaml names none; give --judge to each run, or write"

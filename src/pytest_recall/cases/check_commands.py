@@ -116,6 +116,8 @@ def _check(place: Place, args: argparse.Namespace) -> str | None:
     _check_selectors(rubric, place.name(place.rubric))
     _note_judges(rubric, place, cases)
     _note_formats(files)
+    if not (asked or args.files):  # Questions of datasets have rows of their own making.
+        _note_rows(rows - {case.id for case in cases} - marked.keys(), place)
     if not asked:  # Questions of datasets have scenarios that are not read here.
         names = {*((case.scenario, case.dimension) for case in cases), *marked.values()}
         if lost := lost_gates(rubric.gates, names, place.name(place.rubric)):
@@ -146,6 +148,16 @@ def _check_selectors(rubric: Settings, name: str) -> None:
             problems += [f"{name}: {field}: {message}" for message in error.messages]
     if problems:
         raise RecallError(*problems)
+
+
+def _note_rows(orphans: set[str], place: Place) -> None:
+    """Say which rows of the state are of no case, and which of these have a recording."""
+    if not orphans:
+        return
+    first, *others = sorted(orphans)
+    more = f" and {len(others)} more" if others else ""
+    then = f"`recall state forget {first}` and `recall cassettes prune`, or `recall state move` if it was renamed"
+    say(f"note: {place.name(place.state)}: no case is called `{first}`{more}; run {then}")
 
 
 def _note_formats(files: Iterable[CaseFile]) -> None:
