@@ -130,7 +130,7 @@ def test_a_mistake_is_one_sentence(tmp_path: Path, call: Callable[..., Called]) 
     (tmp_path / "eval").mkdir()
     (tmp_path / "eval" / "cases.yaml").write_text("- id: a\n", encoding="utf-8")
     told, out, _ = call(tmp_path, SELECT)
-    assert str(told).startswith("select-recall-batch: eval/cases.yaml:1: judges: is missing; add it\n")
+    assert str(told).startswith("select-recall-batch: eval/cases.yaml:1: judges: is missing; add it")
     assert out == ""
 
 
