@@ -13,8 +13,9 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-NEEDS = {"openai": "httpx<0.28"}
-"""What the oldest release of a package needs without saying so: OpenAI's gives httpx an argument that is gone."""
+NEEDS = {"openai": "httpx<0.28", "genai-prices": "pydantic==2.10.*"}
+"""What a package needs beside what pyproject.toml says: OpenAI's oldest release gives httpx an argument that is gone,
+and each release of the price list needs a later pydantic than the plugin alone."""
 PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
 
 
@@ -27,14 +28,18 @@ def oldest(requirement: str) -> str:
     return f"{name}=={version}" if version.count(".") > 1 else f"{name}=={version}.*"
 
 
+def name_of(requirement: str) -> str:
+    """Return the package that a requirement is of."""
+    return re.split(r"[^\w-]", requirement, maxsplit=1)[0]
+
+
 def main(extras: Sequence[str] = ()) -> None:
     project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
     optional = project["optional-dependencies"]
-    for requirement in [*project["dependencies"], *(one for extra in extras for one in optional[extra])]:
-        found = oldest(requirement)
-        print(found)
-        if more := NEEDS.get(found.partition("==")[0]):
-            print(more)
+    requirements = [*project["dependencies"], *(one for extra in extras for one in optional[extra])]
+    found = {name_of(one): one for one in map(oldest, requirements)}
+    found |= {name_of(NEEDS[name]): NEEDS[name] for name in found if name in NEEDS}
+    print(*found.values(), sep="\n")
 
 
 if __name__ == "__main__":
