@@ -31,6 +31,22 @@ class APIConnectionError(Exception):
         raise RuntimeError("not set")
 
 
+class OpenAIError(Exception):
+    """What openai raises itself for a client without a key, and what its other errors are."""
+
+
+class LengthFinishReasonError(OpenAIError):
+    """One that may be due to the question."""
+
+
+class CredentialsError(Exception):
+    """What anthropic calls it."""
+
+
+class IdentityTokenFileError(CredentialsError):
+    """A kind of it."""
+
+
 class ServerTimeoutError(TimeoutError):
     """A timeout of a library's own."""
 
@@ -90,7 +106,10 @@ def said(error: BaseException) -> str | None:
         ),
         (StatusError(status_code=408), "silent: the provider does not answer in time (408: no)"),
         (ServerTimeoutError("3 s"), "silent: the provider does not answer in time (3 s)"),
+        (OpenAIError("set\n`KEY`"), "unset: the client is not set up (set `KEY`)"),
+        (IdentityTokenFileError(), "unset: the client is not set up (IdentityTokenFileError)"),
         # These may be due to the question, or are the agent's own.
+        (LengthFinishReasonError("too long"), None),
         (StatusError(status_code=400), None),
         (StatusError(code="404"), None),
         (ConnectionError("no service"), None),

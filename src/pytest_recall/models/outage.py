@@ -2,7 +2,7 @@
 
 No client is imported here. What is read of an exception are the attributes by which the clients of OpenAI,
 Anthropic, Google, Mistral, Cohere, httpx, requests, aiohttp, urllib and botocore tell an HTTP status, and the names
-of the classes by which they tell that a server was not reached.
+of the classes by which they tell that a server was not reached, or that a client has no key to ask with.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pytest_recall.files.errors import CaseError, single_errors
 from pytest_recall.files.wording import one_line
 from pytest_recall.models.rate import SPENT
 
-OutageKind = Literal["unreachable", "silent", "refused", "spent", "limited", "failing", "absent"]
+OutageKind = Literal["unreachable", "silent", "refused", "spent", "limited", "failing", "absent", "unset"]
 
 _SAID: Mapping[OutageKind, str] = {
     "unreachable": "{where} cannot be reached ({why})",
@@ -27,6 +27,7 @@ _SAID: Mapping[OutageKind, str] = {
     "limited": "{where} says that it is asked too often ({why})",
     "failing": "{where} fails ({why})",
     "absent": "{where} has no such model or address ({why})",
+    "unset": "the client is not set up ({why})",
 }
 _SILENT = frozenset(
     {"APITimeoutError", "TimeoutException", "Timeout", "ReadTimeoutError", "ConnectTimeoutError", "ServerTimeoutError"}
@@ -44,6 +45,10 @@ _UNREACHABLE = frozenset(
         "gaierror",
     }
 )
+# Raised before anything is sent: by openai, anthropic, botocore and google-auth.
+_UNSET = frozenset({"CredentialsError", "NoCredentialsError", "DefaultCredentialsError"})
+# openai raises its base class itself for nothing else; other SDKs do so for other things as well.
+_UNSET_ITSELF = frozenset({"OpenAIError"})
 _KEY = re.compile(r"UnrecognizedClient|InvalidSignature|ExpiredToken|AccessDenied|AuthFailure")
 _QUERY = re.compile(r"(?<=\w)\?[^\s'\"]*=[^\s'\"]*")
 _MONEY = re.compile(r"quota|credit balance|billing|insufficient (?:funds|balance|credit)", re.IGNORECASE)
@@ -84,6 +89,9 @@ def outage_of(error: BaseException) -> Outage | None:
             told = (one_line(_QUERY.sub("", str(last)), 120) for last in reversed(chain))
             deepest = next(filter(None, told), type(one).__name__)
             return _outage("silent" if silent else "unreachable", host, deepest)
+    for one in chain:
+        if type(one).__name__ in _UNSET_ITSELF or not _UNSET.isdisjoint(kind.__name__ for kind in type(one).__mro__):
+            return _outage("unset", host, one_line(str(one), 300) or type(one).__name__)
     # After the others: what a client raises may come from a group of its attempts, and knows the host.
     group = next((one for one in chain if isinstance(one, BaseExceptionGroup)), None)
     found = [] if group is None else [outage_of(one) for one in single_errors(group)]
