@@ -28,6 +28,31 @@ def test_each_case_is_an_item_in_the_order_of_the_file_and_to_list_them_writes_n
     result.stdout.no_fnmatch_line("*scorecard*")
 
 
+@pytest.mark.parametrize(
+    ("options", "listed"),
+    [
+        ((), "abc"),
+        (("-m", "x"), "b"),
+        (("-k", "talk"), "c"),
+        (("--scenarios=talk",), "c"),
+        (("--recall-mode=pr",), "a"),
+    ],
+    ids=" ".join,
+)
+def test_cases_are_listed_whether_they_are_due_or_not(
+    pytester: pytest.Pytester, options: tuple[str, ...], listed: str
+) -> None:
+    """Editors find tests by `--collect-only`, and run one by its node id."""
+    later = "2026-04-01"
+    cases = [case("a"), case("b", tags=["x"]), case("c", scenario="talk")]
+    checkout = ECHOING.with_cases(*cases).with_state(a=row(1), b=row(5, due=later), c=row(5, due=later)).at(pytester)
+    before = checkout.state()
+    found = node_ids(checkout.run("eval", "--collect-only", "-q", *options))
+    assert found == [f"eval/cases.yaml::{name}" for name in listed]
+    checkout.run("eval/cases.yaml::b").assert_outcomes(passed=1)
+    assert checkout.state() == before
+
+
 def test_node_ids_do_not_depend_on_an_ini_file(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.without("pytest.ini").with_cases(case("a")).at(pytester)
     assert node_ids(checkout.run("eval", "--collect-only", "-q")) == ["eval/cases.yaml::a"]

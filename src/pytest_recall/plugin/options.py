@@ -336,8 +336,10 @@ def asked(config: pytest.Config) -> CommandLine:
     return CommandLine(
         date=option.recall_date,
         seed=option.recall_seed,
-        # A dry run looks at every case, unless someone says which.
-        mode="all" if option.recall_dry_run and option.recall_mode is None else option.recall_mode,
+        # A dry run looks at every case, and an editor lists every case, unless someone says which.
+        mode="all"
+        if option.recall_mode is None and (option.recall_dry_run or option.collectonly)
+        else option.recall_mode,
         pr=option.recall_pr,
         model=option.recall_model,
     )
