@@ -10,6 +10,7 @@ import pytest
 from pytest_recall.datasets.file import sample_text
 from tests.cli.conftest import Recall
 from tests.cli.samples import CASES, files, recall
+from tests.cli.shelves import cassette
 
 
 def test_all_in_order(project: Path) -> None:
@@ -43,6 +44,26 @@ def test_rows_of_no_case_are_named(ran: Path, inside: Recall) -> None:
     assert "note: eval/recall.yaml: no case is called `right`" in done.err
     assert inside(ran, "state", "forget", "right").code == 0
     assert inside(ran, "check").err == ""
+
+
+def test_recordings_of_no_case_are_named(project: Path, inside: Recall) -> None:
+    assert inside(project, "state", "forget", "gone").code == 0
+    made = {name: cassette(project, name) for name in ("right", "gone", "nowhere")}
+    cassette(project, "test_fee", scenario="")  # A marked test may have it.
+    made["rotten"] = cassette(project, "rotten")
+    made["rotten"].write_bytes(b"{")
+    before = files(project)
+    done = inside(project, "check")
+    assert done.code == 0
+    [said] = done.err.splitlines()
+    assert said.startswith("recall: note: eval/cassettes/loans/gone.ndjson, and 1 more, are recordings of no case; ")
+    assert "`recall cassettes prune`" in said
+    assert files(project) == before
+    for name in ("rotten", "gone"):
+        made[name].unlink()
+    assert "nowhere.ndjson is the recording" in inside(project, "check").err
+    assert inside(project, "cassettes", "prune").code == 0
+    assert inside(project, "check").err == ""
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
@@ -118,6 +118,7 @@ def _check(place: Place, args: argparse.Namespace) -> str | None:
     _note_formats(files)
     if not (asked or args.files):  # Questions of datasets have rows of their own making.
         _note_rows(rows - {case.id for case in cases} - marked.keys(), place)
+        _note_cassettes({case.id: case.scenario for case in cases}, {*rows, *marked}, place)
     if not asked:  # Questions of datasets have scenarios that are not read here.
         names = {*((case.scenario, case.dimension) for case in cases), *marked.values()}
         if lost := lost_gates(rubric.gates, names, place.name(place.rubric)):
@@ -158,6 +159,26 @@ def _note_rows(orphans: set[str], place: Place) -> None:
     more = f" and {len(others)} more" if others else ""
     then = f"`recall state forget {first}` and `recall cassettes prune`, or `recall state move` if it was renamed"
     say(f"note: {place.name(place.state)}: no case is called `{first}`{more}; run {then}")
+
+
+def _note_cassettes(scenarios: Mapping[str, str], others: Collection[str], place: Place) -> None:
+    """Say which recordings are of no case: of none of these `scenarios`, by id, and of no row or marked test."""
+    from pytest_recall.replay.cassette_file import read_header
+    from pytest_recall.replay.cassette_library import Layer, Library
+    from pytest_recall.replay.commands.listing import standing
+
+    library = Library(place.cassettes, (Layer(place.cassettes, place.name(place.cassettes)),))
+    gone: list[str] = []
+    for path in library.files():
+        with suppress(RecallError):  # A run and `recall cassettes verify` name what is damaged.
+            header = read_header(path, library.name(path))
+            if library.fits(path, header) and standing(header, scenarios, others) == "gone":
+                gone.append(library.name(path))
+    if gone:
+        more = f", and {len(gone) - 1} more," if len(gone) > 1 else ""
+        verb = "are recordings" if len(gone) > 1 else "is the recording"
+        then = "`recall cassettes prune` deletes such, and `recall cassettes move` gives one to a case that was renamed"
+        say(f"note: {gone[0]}{more} {verb} of no case; {then}")
 
 
 def _note_formats(files: Iterable[CaseFile]) -> None:
