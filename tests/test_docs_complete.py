@@ -67,6 +67,7 @@ NOT_RUN = {
     "docs/how-to/run-in-ci.md: pytest -p recall eval --recall-mode main": HOST,
     "docs/how-to/run-in-ci.md: recall: 12 of 88 cases": SHOWN,
     "docs/how-to/run-in-ci.md: pytest -p recall eval --replay": "has nothing recorded on that page",
+    "docs/how-to/run-in-ci.md: pytest -p recall eval --recall-artifacts": "is about a checkout that cannot be written",
     "docs/how-to/run-in-ci.md: set -e": HOST,
     "docs/tutorial.md: export OPENAI_BASE_URL": "says where the reader's model is; the tests have one",
     "docs/how-to/shard-a-run.md: pytest -p recall eval --recall-shard 2/4": "stands above the runs that the page makes",
