@@ -14,6 +14,11 @@ from tests.helpers import programs
 from tests.helpers.batching import Service, serving
 from tests.helpers.upstream import Upstream, running
 
+NEEDS_PYTEST_ASYNCIO = pytest.mark.skipif(
+    pytest.version_tuple < (8, 2),
+    reason="pytest-asyncio 1.1, from which on async fixtures have their loop, needs pytest 8.2",
+)
+
 
 def _without_build(patch: pytest.MonkeyPatch) -> None:
     told = ("CI", "BUILD_NUMBER", "RECALL_DATE")

@@ -14,6 +14,7 @@ from pytest_recall.plugin.loops import FixtureLoops
 from pytest_recall.replay.open_tapes import KIND
 from tests.helpers.project import BARE, RECORDING, Checkout, Project, case, cases_yaml
 from tests.helpers.upstream import Upstream
+from tests.plugin.conftest import NEEDS_PYTEST_ASYNCIO
 
 ASYNCIO = ("-p", "pytest_asyncio.plugin")
 ANYIO = ("-p", "anyio.pytest_plugin")
@@ -90,6 +91,7 @@ def passes(checkout: Checkout, *args: str) -> pytest.RunResult:
 STRICT, AUTO = ("strict", "pytest_asyncio.fixture(scope=SCOPE)"), ("auto", "pytest.fixture(scope=SCOPE)")
 
 
+@NEEDS_PYTEST_ASYNCIO
 @pytest.mark.parametrize(
     ("mode", "decorator", "scope", "workers"),
     [
@@ -122,6 +124,7 @@ USING = {
 """Plain agents, by how they come to what they use."""
 
 
+@NEEDS_PYTEST_ASYNCIO
 def test_a_plain_agent_is_asked_on_the_loop_of_what_it_uses(pytester: pytest.Pytester) -> None:
     made = folders(**{name: (CLIENT + agent,) for name, agent in USING.items()})
     all_pass(made, pytester, "--recall-concurrency=4")
@@ -168,6 +171,7 @@ async def client():
 """
 
 
+@NEEDS_PYTEST_ASYNCIO
 def test_each_is_asked_on_its_own_loop_and_what_outlives_a_fixture_on_ours(pytester: pytest.Pytester) -> None:
     """The loop may live longer than the fixture; a judge has that of its fixture, or shares that of the agent."""
     longer = AGENT.replace("FIXTURE", "pytest_asyncio.fixture(loop_scope='session')")
@@ -182,6 +186,7 @@ def test_each_is_asked_on_its_own_loop_and_what_outlives_a_fixture_on_ours(pytes
     all_pass(made, pytester)
 
 
+@NEEDS_PYTEST_ASYNCIO
 def test_each_trial_of_a_case_has_its_loop(pytester: pytest.Pytester) -> None:
     source = AGENT.replace("FIXTURE", "pytest_asyncio.fixture")
     checkout = project(source).with_cases(case("a", trials=3)).at(pytester)
@@ -189,6 +194,7 @@ def test_each_trial_of_a_case_has_its_loop(pytester: pytest.Pytester) -> None:
     assert [trial.outcome.value for trial in checkout.journal().trials] == ["passed"] * 3
 
 
+@NEEDS_PYTEST_ASYNCIO
 def test_cases_on_a_loop_of_a_plugin_run_one_by_one(pytester: pytest.Pytester) -> None:
     source = AGENT.replace("FIXTURE", "pytest_asyncio.fixture")
     result = passes(project(source).at(pytester), *ASYNCIO, "--recall-concurrency=4")
@@ -214,6 +220,7 @@ class TestClass:
 """
 
 
+@NEEDS_PYTEST_ASYNCIO
 def test_marked_tests_have_the_loop_of_their_plugin(pytester: pytest.Pytester) -> None:
     own = "    @pytest.fixture\n    async def own(self):\n        return self\n"
     marked = MARKED.replace("class TestClass:\n", f"class TestClass:\n{own}\n")
@@ -241,6 +248,7 @@ async def agent():
 """
 
 
+@NEEDS_PYTEST_ASYNCIO
 def test_a_recording_is_replayed_there(pytester: pytest.Pytester, upstream: Upstream) -> None:
     judged = [{**one, "judges": ["contains"]} for one in BOTH]
     checkout = project(RECORDED.replace("URL", upstream.url)).with_cases(*judged).at(pytester)

@@ -14,6 +14,7 @@ from tests.helpers.kept import recorded
 from tests.helpers.project import Checkout, Project
 from tests.helpers.talking import agent, asking, calls, cassette, sources, talking, trial
 from tests.helpers.upstream import Upstream
+from tests.plugin.conftest import NEEDS_PYTEST_ASYNCIO
 
 REPLAY = ("eval", "--replay", "--recall-mode=all")
 AT_ONCE = "--recall-concurrency=2"
@@ -297,10 +298,11 @@ class TestTasks:
     @pytest.mark.parametrize(
         ("mark", "source", "args"),
         [
-            (
+            pytest.param(
                 "asyncio(loop_scope='session')",
                 ASYNCIO,
                 ("-p", "pytest_asyncio.plugin", "-o", "asyncio_default_fixture_loop_scope=session"),
+                marks=NEEDS_PYTEST_ASYNCIO,
             ),
             ("anyio", ANYIO, ("-p", "anyio.pytest_plugin")),
         ],

@@ -17,6 +17,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.plugin.pytest_internals import (
     closure_of,
     definitions,
+    error_of,
     fixtures_of,
     fresh_copy,
     is_async,
@@ -65,9 +66,8 @@ class PreparedItem(NamedTuple):
 
     @property
     def error(self) -> BaseException | None:
-        """What its setup raised; pytest keeps the traceback with it."""
-        error: BaseException | None = None if self.raised is None else self.raised[0]
-        return error
+        """What its setup raised."""
+        return error_of(self.raised)
 
 
 class NeedsAlone(BaseException):
@@ -97,6 +97,10 @@ class _Own(dict[str, Sequence[Any]]):
                 raise NeedsAlone(name)
             self[name] = _copies(found)
         return self[name]
+
+    def copy(self) -> _Own:
+        """Return itself: before pytest 9.1 a request looks names up in a copy, which has to give the item its own."""
+        return self
 
 
 def needs_alone(name: str, found: Sequence[Any]) -> bool:

@@ -20,6 +20,8 @@ Definitions = Mapping[str, Sequence[Any]]
 """The definitions of each fixture by its name, the one that counts last."""
 REPLACED = ("tmpfile", "_old")
 """What a capture of pytest puts in the place of a stream while a phase runs, and what it puts back after it."""
+_WITH_TRACEBACK = pytest.version_tuple >= (8, 3)
+"""Whether pytest keeps what a setup raised in a pair with its traceback, and not alone."""
 
 
 def setting(config: pytest.Config, name: str) -> Any:
@@ -153,6 +155,12 @@ def setup_state(session: pytest.Session) -> Any:
     return session._setupstate
 
 
+def error_of(raised: Any) -> BaseException | None:
+    """Return the exception of what the stack holds as raised by a setup; None if it raised nothing."""
+    error: BaseException | None = raised[0] if raised is not None and _WITH_TRACEBACK else raised
+    return error
+
+
 def captures(manager: Any) -> Iterator[tuple[str, Any]]:
     """Yield the name of each stream that pytest captures, and what holds it, which has the attributes `REPLACED`.
 
@@ -210,4 +218,5 @@ OutcomeError: type[BaseException] = pytest.fail.Exception.__base__  # type: igno
 def fail_fixture(definition: pytest.FixtureDef[Any], error: BaseException) -> None:
     """Have a fixture that is set up raise `error` for every test that asks for it, as one does that fails."""
     if definition.cached_result is not None:
-        definition.cached_result = (None, definition.cached_result[1], (error, error.__traceback__))
+        raised: Any = (error, error.__traceback__) if _WITH_TRACEBACK else error
+        definition.cached_result = (None, definition.cached_result[1], raised)

@@ -56,7 +56,7 @@ def _sentences(config: Any, error: BaseException) -> list[str]:
     """Return what an error says, in a sentence or more; of a conftest file that cannot be imported also which."""
     if isinstance(error, pytest.UsageError | RecallError):
         return [str(part) for part in error.args] or [type(error).__name__]
-    cause = getattr(error, "cause", None)
-    if isinstance(cause, BaseException) and isinstance(path := getattr(error, "path", None), Path):
+    cause = error.__cause__
+    if cause is not None and isinstance(path := getattr(error, "path", None), Path):
         return [one_line(f"{relative(path, config.rootpath)}: {type(cause).__name__}: {cause}", 300)]
     return [one_line(f"{type(error).__name__}: {error}", 300)]
