@@ -19,6 +19,8 @@ NEEDS_PYTEST_ASYNCIO = pytest.mark.skipif(
     reason="pytest-asyncio 1.1, from which on async fixtures have their loop, needs pytest 8.2",
 )
 
+NEEDS_SUBTESTS = pytest.mark.skipif(pytest.version_tuple < (9, 0), reason="pytest has subtests from 9.0 on")
+
 
 def _without_build(patch: pytest.MonkeyPatch) -> None:
     told = ("CI", "BUILD_NUMBER", "RECALL_DATE")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.helpers.project import BARE, Checkout
+from tests.plugin.conftest import NEEDS_SUBTESTS
 
 HEAD = """\
 import signal
@@ -201,6 +202,7 @@ def test_what_a_hook_of_a_plugin_fails_comes_to_no_verdict(pytester: pytest.Pyte
     assert checkout.outcomes() == {"left_open": "error", "leaking": "error", "own": "failed"}
 
 
+@NEEDS_SUBTESTS
 def test_what_an_alarm_of_pytest_timeout_fails_comes_to_no_verdict(pytester: pytest.Pytester) -> None:
     checkout = ran(pytester, TIMED, TIMER)
     assert checkout.outcomes() == {
@@ -209,6 +211,7 @@ def test_what_an_alarm_of_pytest_timeout_fails_comes_to_no_verdict(pytester: pyt
     }
 
 
+@NEEDS_SUBTESTS
 def test_what_a_test_fails_itself_is_a_verdict_however_it_is_called(pytester: pytest.Pytester) -> None:
     pytest.importorskip("pytest_asyncio")
     loop = ("-o", "asyncio_default_fixture_loop_scope=function")

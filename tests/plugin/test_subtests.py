@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.helpers.project import BARE, row
+from tests.plugin.conftest import NEEDS_SUBTESTS
 
 SOURCE = """
 import unittest
@@ -25,10 +26,9 @@ class TestParts(unittest.TestCase):
             with self.subTest(number=number):
                 {inside}
 """
-needs_subtests = pytest.mark.skipif(pytest.version_tuple < (9, 0), reason="pytest has subtests from 9.0 on")
 
 
-@needs_subtests
+@NEEDS_SUBTESTS
 @pytest.mark.parametrize(
     ("inside", "outcome", "box", "workers"),
     [
@@ -52,7 +52,7 @@ def test_a_test_comes_to_no_better_than_its_subtests(
         result.stdout.fnmatch_lines(["2 of 2 cases regressed; *", "      1 subtest failed: assert 1 != 1"])
 
 
-@needs_subtests
+@NEEDS_SUBTESTS
 def test_a_known_failure_of_a_subtest_turns_no_run_red(pytester: pytest.Pytester) -> None:
     files = {"test_marked.py": SOURCE.format(inside="assert number != 1"), "eval/rubric.yaml": "owner: us\n"}
     checkout = BARE.with_files(files).at(pytester)
