@@ -91,7 +91,7 @@ def test_the_commit_and_the_branch_are_in_the_head(twice: Path, inside: Recall) 
     assert inside(twice, "report", "-o", "page.html").code == 0
     facts = parsed_facts((twice / "page.html").read_text(encoding="utf-8"))
     head = git(twice, "rev-parse", "HEAD")
-    assert (facts["Commit"], facts["Branch"]) == (head[:12], "shorter-answers")
+    assert (facts["Commit"], facts["Branch"]) == (f"{head[:12]} Evals", "shorter-answers")
 
 
 def artifacts_names(folder: Path) -> list[str]:

@@ -25,6 +25,7 @@ OPTIONS = (
     "--recall-update",
     "--recall-reset-on-model-swap",
     "--recall-dir",
+    "--recall-artifacts",
     "--recall-judge",
     "--recall-appellate-judge",
     "--recall-memory",
