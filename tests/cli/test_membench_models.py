@@ -185,9 +185,9 @@ def cost(capsys: pytest.CaptureFixture[str], folder: str = "o") -> dict[str, Any
 
 
 def test_what_the_models_of_a_memory_take_is_in_table_json_journal_and_cost(
-    served: Endpoint, ran: Ran, capsys: pytest.CaptureFixture[str]
+    served: Endpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # In a process in which nothing has imported the SDK before the memory does.
+    # In processes in which nothing has imported the SDK before the memory does.
     command = [sys.executable, "-m", "pytest_recall", *RUN, *memory(), "--out", "o"]
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     asked_back = 8
@@ -198,7 +198,8 @@ def test_what_the_models_of_a_memory_take_is_in_table_json_journal_and_cost(
     assert "models of the memory, a question on average: 1 call, " in out
     head = next(line for line in out.splitlines() if line.startswith("category"))
     assert head.endswith("memory read  memory written  memory cost")
-    plain = json.loads(ran(*memory(), "--out", "o", "--json"))
+    plain = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout)
+    assert len(served.asked) == 18 + 7 + asked_back
     models = plain["models"]
     assert models["called"] == "here"
     assert models["ingest"] == {"calls": 18, "input_tokens": read, "output_tokens": 36, "usd": pytest.approx(dollars)}
