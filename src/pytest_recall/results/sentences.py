@@ -503,13 +503,14 @@ def verdict(header: Header, card: Scorecard) -> str:
     some, noun = (of_change, "affected case") if of_change else (answered, "case")
     passed = sum(one.trial.outcome is Outcome.PASSED for one in some)
     share = plural(passed, noun) if passed == len(some) else f"{passed:,} of {plural(len(some), noun)}"
-    told = f"o regression: {share} {'passes' if len(some) == 1 else 'pass'}"
+    passing = f"{share} {'passes' if len(some) == 1 else 'pass'}"
     lacking = [
         one for one in card.results if one.trial.outcome is Outcome.ERROR and one.trial.reason not in UNSCHEDULED
     ]
     if not lacking:
-        return f"N{told}"
-    return f"No verdict on {len(lacking):,} of {plural(len(answered) + len(lacking), 'case')}, and n{told}"
+        return f"No regression: {passing}"
+    asked = plural(len(answered) + len(lacking), "case")
+    return f"No verdict on {len(lacking):,} of {asked}, and no regression: {passing}"
 
 
 def outside(card: Scorecard) -> str:
