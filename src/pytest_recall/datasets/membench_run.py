@@ -211,10 +211,11 @@ def is_finished(bench: DatasetCases, folder: Path, arguments: Arguments, client:
     """Whether the journal in the folder has all questions of this run, so that the memory has nothing to do."""
     if not is_begun(folder):
         return False
-    run, exit_code = read_figures(folder, str(folder)), read_journal(folder).exit_code
-    if differences(run.arguments, arguments) or _rerun_reason(folder, exit_code, run.arguments, arguments, client):
+    record = read_journal(folder)
+    before, trials = _asked_for(folder, record.header), newest(record)
+    if differences(before, arguments) or _rerun_reason(folder, record.exit_code, before, arguments, client):
         return False
-    return all(id in run.trials and (keeps_failed or not is_open(run.trials[id])) for id in bench.entries)
+    return all(id in trials and (keeps_failed or not is_open(trials[id])) for id in bench.entries)
 
 
 def arguments_of(bench: DatasetCases, client: Client) -> Arguments:

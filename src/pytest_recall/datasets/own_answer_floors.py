@@ -27,11 +27,11 @@ def answer_floors(asked: QuestionRecord, measured: Collection[str]) -> Mapping[s
 
 @lru_cache(maxsize=4096)
 def _floors(asked: QuestionRecord, chosen: tuple[str, ...]) -> Mapping[str, Mapping[str, float]]:
-    found = {}
+    floors = {}
     for name, text in ((REFUSAL, REFUSED), (ECHO, asked.question)):
         # Only of LoCoMo its F1 is measured, by whose phrases a refusal is known there.
         given = Answer(text=text, usage={ANSWERED: 1})
         one = retrieval_of(asked, given, None, "locomo" if LOCOMO in chosen else "")
         values = {} if one is None else measure(one, 1, chosen)
-        found[name] = {metric: float(value) for metric, value in values.items() if value is not None}
-    return found
+        floors[name] = {metric: float(value) for metric, value in values.items() if value is not None}
+    return floors

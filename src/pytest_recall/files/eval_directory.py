@@ -359,14 +359,14 @@ def find_place(root: Path, cwd: Path, named: Iterable[Path] = (), given: Path | 
 
 def _below(named: Iterable[Path]) -> Path | None:
     """Return the one eval directory below the paths, such as that of a service whose folder is named."""
-    found = set()
+    places = set()
     for folder in named:
         for count, (below, names) in enumerate(_folders(folder)):
             if count == MOST_FOLDERS:
                 return None
             if not set(SETTLED).isdisjoint(names) and _has_cases(Path(below)):
-                found.add(Path(below))
-    return found.pop() if len(found) == 1 else None
+                places.add(Path(below))
+    return places.pop() if len(places) == 1 else None
 
 
 MOST_FOLDERS = 3_000

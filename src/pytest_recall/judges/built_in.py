@@ -7,7 +7,7 @@ import logging
 import math
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Context, Decimal
 from functools import cache
 from importlib.util import find_spec
@@ -321,45 +321,44 @@ def _dialect(kind: Any) -> tuple[str, frozenset[str]]:
 def _checked_keywords(schema: dict[str, Any] | bool, kind: Any, *, formats: bool) -> Any:
     """Return what checks formats, None without; raise ArgumentError for what nothing checks though it stands there."""
     from jsonschema import FormatChecker
-    from referencing.jsonschema import specification_with
 
     checker = FormatChecker()
     dialect, known = _dialect(kind)
-    resources = [specification_with(dialect).create_resource(schema)]
-    while resources:
-        resource = resources.pop()
-        if not isinstance(resource.contents, dict):
-            continue
-        for name in resource.contents:
+    for part in _subschemas(schema, dialect):
+        for name in part:
             if name not in known and not name.startswith("x-"):
                 raise ArgumentError(f"`{name}` in the schema is no keyword of JSON Schema{nearest(name, known)}")
-        written = resource.contents.get("format")
+        written = part.get("format")
         if formats and written is not None and written not in checker.checkers:
             raise ArgumentError(
                 f"formats: `{written}` cannot be checked here; run `pip install 'jsonschema[format-nongpl]'`, or take"
                 " `formats` away"
             )
-        resources += resource.subresources()
     return checker if formats else None
 
 
+def _subschemas(schema: Any, dialect: str) -> Iterator[dict[str, Any]]:
+    """Yield a JSON Schema and all that are in it; a property with the name of a keyword is none."""
+    from referencing.jsonschema import specification_with
+
+    resources = [specification_with(dialect).create_resource(schema)]
+    while resources:
+        resource = resources.pop()
+        if isinstance(resource.contents, dict):
+            yield resource.contents
+        resources += resource.subresources()
+
+
 def formats_in(schema: Any) -> list[str]:
-    """Return what a JSON Schema has under the keyword `format`; a property of that name is none."""
+    """Return what a JSON Schema has under the keyword `format`."""
     try:
         from jsonschema import validators
-        from referencing.jsonschema import specification_with
     except ModuleNotFoundError:
         return []
     if not isinstance(schema, dict):
         return []
-    meta = validators.validator_for(schema, default=validators.Draft202012Validator).META_SCHEMA
-    resources, found = [specification_with(meta.get("$id") or meta["id"]).create_resource(schema)], []
-    while resources:
-        resource = resources.pop()
-        if isinstance(resource.contents, dict) and "format" in resource.contents:
-            found.append(str(resource.contents["format"]))
-        resources += resource.subresources()
-    return found
+    dialect, _ = _dialect(validators.validator_for(schema, default=validators.Draft202012Validator))
+    return [str(part["format"]) for part in _subschemas(schema, dialect) if "format" in part]
 
 
 def recall_at_k(

@@ -81,15 +81,15 @@ def _gathered(files: Iterable[Path]) -> tuple[dict[Path, bytes], set[str]]:
 def program_files(argv: Sequence[str], root: Path, environ: Mapping[str, str]) -> list[Path]:
     """Return the files that a command line in `root` names: the program on the path, files, and the module of `-m`."""
     program = shutil.which(_placed(argv[0], root), path=environ.get("PATH"))
-    found = [] if program is None else [Path(program)]
+    files = [] if program is None else [Path(program)]
     parts = (part for given in argv for part in (given, given.partition("=")[2]) if part)
-    found += [path for part in parts if (path := root / part).is_file()]
+    files += [path for part in parts if (path := root / part).is_file()]
     for flag, name in pairwise(argv):
         if flag == "-m":
             places = [root, *map(Path, filter(None, environ.get("PYTHONPATH", "").split(os.pathsep)))]
             modules = (_run_as_module(root / place, name) for place in places)
-            found += next(filter(None, modules), [])
-    return found
+            files += next(filter(None, modules), [])
+    return files
 
 
 def _placed(program: str, root: Path) -> str:

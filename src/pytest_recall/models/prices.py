@@ -249,26 +249,26 @@ def pricing(prices: Mapping[str, Prices]) -> Pricing:
 def _sellers() -> tuple[Provider, ...]:
     """Return the price list as it was installed: nothing is fetched, and what others fetched is not used."""
     try:
-        found = find_spec("genai_prices.data")
+        spec = find_spec("genai_prices.data")
     except ImportError:
         return ()
-    if found is None or not isinstance(found.loader, InspectLoader):
+    if spec is None or not isinstance(spec.loader, InspectLoader):
         return ()
-    return tuple(_executed(found, found.loader).providers)
+    return tuple(_executed(spec, spec.loader).providers)
 
 
-def _executed(found: ModuleSpec, loader: InspectLoader) -> Any:
+def _executed(spec: ModuleSpec, loader: InspectLoader) -> Any:
     """Return a module, executed without its table of lines.
 
     tracemalloc looks up the line of each object that is made, by going through that table: for a list of 30,000 lines
     that is one expression it takes more than a minute.
     """
-    if found.name in sys.modules:
-        return sys.modules[found.name]
-    code = loader.get_code(found.name)
+    if spec.name in sys.modules:
+        return sys.modules[spec.name]
+    code = loader.get_code(spec.name)
     if code is None:
-        return import_module(found.name)
-    module = module_from_spec(found)
+        return import_module(spec.name)
+    module = module_from_spec(spec)
     exec(code.replace(co_linetable=b""), vars(module))
     return module
 

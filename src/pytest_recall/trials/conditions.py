@@ -170,8 +170,8 @@ def prompts(requests: Iterable[Request], texts: Iterable[str], rules: Rules) -> 
         body = rules.stripped(request.url, json_of(plain_body(request)))
         if not isinstance(body, dict) or body.keys().isdisjoint(_DIALOGUE) or _embeds(request):
             continue
-        rules_of_model, said = _messages(body)
-        dialogue = dialogue or (_digest(_masked(said, own)),)
+        rules_of_model, conversation = _messages(body)
+        dialogue = dialogue or (_digest(_masked(conversation, own)),)
         tools_of_model = [body[name] for name in _TOOLS if name in body]
         settings_of_model = {name: value for name, value in body.items() if name not in _NO_SETTING}
         ruling.append((rules_of_model, tools_of_model, settings_of_model))

@@ -107,12 +107,12 @@ class PassProgress:
         """One more is done."""
         self._done += 1
         pace = self._pace.text(self._done, self._total - self._done)
-        told = f"recall: {self._what} {self._done:,} of {self._total:,}{pace}"
+        line = f"recall: {self._what} {self._done:,} of {self._total:,}{pace}"
         if sys.stderr.isatty():
             # What was longer before is written over.
-            print(f"\r{told:<{WIDTH}}", end="\n" if self._done == self._total else "", file=sys.stderr, flush=True)
+            print(f"\r{line:<{WIDTH}}", end="\n" if self._done == self._total else "", file=sys.stderr, flush=True)
         elif self._done == self._total or self._done * 10 // self._total > (self._done - 1) * 10 // self._total:
-            print(told, file=sys.stderr, flush=True)
+            print(line, file=sys.stderr, flush=True)
 
 
 OFFLINE = "offline"
