@@ -483,6 +483,13 @@ class Hooks:
 
             xdist.debrief(node, start.ensure_run(self.config))
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Let pytest report a Ctrl-C wherever it came."""
+        from pytest_recall.plugin.interrupts import complete_lines
+
+        complete_lines(excinfo)
+
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
         """Apply the trials to the state and write the scorecard, on the controller, after all that others do here."""
@@ -494,7 +501,7 @@ class Hooks:
             return None  # The player has noted it, and the run says it at its end.
         finally:
             if self.run:
-                from pytest_recall.plugin.postponed import Postponed
+                from pytest_recall.plugin.interrupts import Postponed
 
                 with Postponed() as interrupt:
                     if self.config.option.recall_batch:

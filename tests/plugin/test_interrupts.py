@@ -1,4 +1,4 @@
-"""A Ctrl-C that comes while a run writes down what it came to."""
+"""A Ctrl-C: while a run writes down what it came to, and where Python knows no line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from pytest_recall.plugin.postponed import Postponed
+from pytest_recall.plugin.interrupts import Postponed
 from tests.helpers.project import BARE, case, row
 
 INTERRUPTS = """
@@ -77,3 +77,33 @@ class TestPostponed:
         thread.join()
         assert came == [False]
         assert signal.getsignal(signal.SIGINT) is before
+
+
+BETWEEN_LINES = """
+import itertools
+import signal
+
+import pytest
+
+
+def loop(endless, never):
+    for _ in endless:
+        if _ is None:
+            if never:
+                return
+
+
+@pytest.fixture
+def agent():
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    loop(itertools.repeat(None), False)
+"""
+
+
+def test_one_that_comes_at_no_line_ends_the_run_as_any_other(pytester: pytest.Pytester) -> None:
+    checkout = BARE.with_agent(BETWEEN_LINES).with_cases(case("a")).at(pytester)
+    result = checkout.run_apart("eval")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert "Traceback" not in result.stderr.str()
+    assert "KeyboardInterrupt" in result.stdout.str()
