@@ -43,7 +43,6 @@ NOT_RUN = {
     "docs/how-to/gate-a-merge.md: suspects: #12, #15": "tests/plugin/test_suspects.py holds these lines",
     "docs/how-to/limit-the-cost.md: recall: 12 affected cases": "tests/plugin/test_budget_of_changes.py holds it",
     "docs/how-to/limit-the-cost.md: no price is known of": "tests/plugin/test_budget_of_changes.py holds it",
-    "docs/how-to/keep-evals-apart.md: ====": "tests/plugin/test_several.py holds these lines",
     "docs/how-to/compare-two-runs.md: BASE  3.8 of 4 passed": "explains how a line is built",
     "docs/how-to/long-horizon-audit.md: recall bench audit runs/mine --persona": MEMORY,
     "docs/how-to/long-horizon-audit.md: recall bench audit runs/mine --apply": MEMORY,

@@ -80,21 +80,6 @@ def pytest_load_initial_conftests(
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    """Run several eval directories one by one, each with its own state, and sum them up."""
-    if not switch.is_on(config) or config.option.help or config.option.version:
-        return None
-    from pytest_recall.plugin import files, options
-
-    if options.is_worker(config) or options.given_dir(config) is not None or len(files.owners(config)) < 2:
-        return None
-    from pytest_recall.plugin import garbage, several
-
-    garbage.resume(config)
-    return several.main(config)
-
-
-@pytest.hookimpl(tryfirst=True)
 def pytest_internalerror(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
     """End a run in one sentence whose hooks call a model in a replay, such as the `pytest_configure` of a conftest."""
     if sentence := _sentence(excinfo.value):

@@ -52,18 +52,28 @@ def case_files(config: pytest.Config) -> Iterator[Path]:
                 foreign.append(path)
 
 
-def owners(config: pytest.Config) -> list[Path]:
-    """Return the eval directories of the case files below pytest's arguments, in the order in which they are met.
+def refuse_several(config: pytest.Config, paths: Iterable[Path]) -> None:
+    """Refuse case files of more than one eval directory: each has a rubric, a state and a journal of its own.
 
-    That of a case file is the nearest folder with a rubric or a state; one without belongs to that of the run.
+    That of a case file is the nearest folder with a rubric or a state; one without belongs to that of the run. Raises
+    pytest.UsageError.
     """
-    paths = list(case_files(config))
-    if not paths:
-        return []
-    from pytest_recall.files.eval_directory import settled
-
-    found = (settled(config.rootpath, [path.parent]) for path in paths)
-    return [folder for folder in dict.fromkeys(found) if folder is not None]
+    if options.given_dir(config) is not None:
+        return
+    owners = (eval_directory.settled(config.rootpath, [path.parent]) for path in paths)
+    folders = [folder for folder in dict.fromkeys(owners) if folder is not None]
+    if len(folders) < 2:
+        return
+    names, commands = [], []
+    for folder in folders[:2]:
+        name = relative(folder, config.invocation_params.dir)
+        names.append(name)
+        # One may lie within another, whose cases pytest meets with its own.
+        only = f" --recall-dir={name}" if any(folder in other.parents for other in folders) else ""
+        commands.append(f"`pytest -p recall {name}{only}`")
+    raise pytest.UsageError(
+        f"{' and '.join(names)} are two eval directories, and a run is of one; run {' and '.join(commands)}"
+    )
 
 
 def is_case_file(config: pytest.Config, path: Path) -> bool:
@@ -82,10 +92,10 @@ def is_own(config: pytest.Config, path: Path) -> bool:
         return str(path) not in config.workerinput["recall_foreign"]  # type: ignore[attr-defined]
     folders = path.parents
     given = options.given_dir(config)
-    if given is not None and given in folders:
-        return True
     if _is_of_another(config, path):
         return False
+    if given is not None and given in folders:
+        return True
     if any(path.match(pattern) for pattern in setting(config, "recall_files")):
         return True
     if config.args_source is not pytest.Config.ArgsSource.INVOCATION_DIR:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -324,8 +323,6 @@ def define(group: OptionGroup) -> None:
     group.addoption("--recall-dry-run-requests", metavar="DIR", help=argparse.SUPPRESS)
     group.addoption("--recall-dry-run-later", metavar="SECONDS", type=float, help=argparse.SUPPRESS)
     group.addoption("--recall-dry-run-ignoring", metavar="FILE", help=argparse.SUPPRESS)
-    # What several eval directories are run with, each by a pytest of its own.
-    group.addoption("--recall-one-of-several", metavar="NAMES", help=argparse.SUPPRESS)
 
 
 def asked(config: pytest.Config) -> CommandLine:
@@ -364,18 +361,7 @@ def wanted(config: pytest.Config) -> Filters:
         dimensions=_names("--dimensions", option.recall_dimensions),
         explicit=reason,
         update=option.recall_update,
-        elsewhere=_elsewhere(config.option.recall_one_of_several or "[]"),
     )
-
-
-def _elsewhere(given: str) -> tuple[tuple[str, str], ...]:
-    """Return what `--recall-one-of-several` says that cases of other eval directories have."""
-    try:
-        return tuple((option, name) for option, name in json.loads(given))
-    except (TypeError, ValueError):
-        raise pytest.UsageError(
-            "--recall-one-of-several: is for the runs of several eval directories alone; leave it out"
-        ) from None
 
 
 def concurrency(config: pytest.Config) -> int:

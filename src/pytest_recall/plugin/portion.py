@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,8 +15,6 @@ from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import CASE_ID
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from pytest_recall.cases.settings import Settings
     from pytest_recall.files.eval_directory import Place
     from pytest_recall.plugin.recording import Recording
@@ -120,18 +117,8 @@ def _choosing(config: pytest.Config) -> list[str]:
 
 def resuming(config: pytest.Config, more: str = "") -> str:
     """Return the command that resumes the run of this session, with `more` options."""
-    option = config.option
     without = "".join(f" and without {name}" for name in _choosing(config))
-    if option.recall_one_of_several is not None:
-        paths = [*config.args, *(f"--ignore={path}" for path in option.ignore or ())]
-        return f"{resuming_part(paths, option.recall_dir)}{more}{without}"
     return f"the same command with --recall-resume{more}{without}"
-
-
-def resuming_part(paths: Iterable[str], folder: str | Path | None) -> str:
-    """Return the command that resumes the run of one of several eval directories, by its paths and its folder."""
-    own = [] if folder is None else [f"--recall-dir={folder}"]
-    return f"`pytest {shlex.join([*paths, *own])}` with the same options and --recall-resume"
 
 
 def settled(config: pytest.Config, plan: Plan, rubric: Settings, kept: Resumed | None) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ def start(config: pytest.Config) -> None:
     options.progress(config)
     files.refuse(config)
     paths = list(files.case_files(config))
+    files.refuse_several(config, paths)
     datasets = list(files.dataset_files(config))
     asked = recording(config)
     repeats = any(map(config.pluginmanager.hasplugin, ("repeat", "pytest_repeat")))  # by its entry point, or by `-p`

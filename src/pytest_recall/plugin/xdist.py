@@ -103,7 +103,6 @@ def follow(config: pytest.Config) -> None:
             dimensions=tuple(sent["wanted"]["dimensions"]),
             explicit=sent["wanted"]["explicit"],
             update=sent["wanted"]["update"],
-            elsewhere=tuple((option, name) for option, name in sent["wanted"]["elsewhere"]),
         ),
         rows=_rows(sent["rows"]),
         cases=frozenset(pick.case_id for pick in picks),

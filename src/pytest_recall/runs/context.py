@@ -17,15 +17,13 @@ class Filters:
     """What the command line narrows a run to; empty is everything.
 
     `explicit` says that the person chose the cases, so that the schedule stands aside;
-    `update` that the state is written all the same. `elsewhere` has the options and names that cases of other eval
-    directories have, which are run by the same command.
+    `update` that the state is written all the same.
     """
 
     scenarios: tuple[str, ...] = ()
     dimensions: tuple[str, ...] = ()
     explicit: str = ""
     update: bool = False
-    elsewhere: tuple[tuple[str, str], ...] = ()
 
     @property
     def names(self) -> list[tuple[str, str]]:
@@ -50,7 +48,7 @@ class Filters:
         problems = [
             f"{option}: {name!r} is in no case{nearest(name, known[option])}"
             for option, name in self.names
-            if name not in known[option] and (option, name) not in self.elsewhere
+            if name not in known[option]
         ]
         if problems:
             raise RecallError(*problems)
