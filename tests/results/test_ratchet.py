@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.cases.gate import Gate
+from pytest_recall.files import strict_yaml
 from pytest_recall.results.gates import GateStep, PastGate, rows_of_runs, step
+from pytest_recall.results.gates_text import rubric_lines
 from pytest_recall.results.standing import Standing
 from pytest_recall.trials.record import Record
 from tests.helpers.samples import ERROR, FAILED, TODAY, days, failing, header, row, trial, unhurried
@@ -154,3 +157,12 @@ def test_who_is_in_quarantine_now_is_so_throughout() -> None:
     runs = [record(0, trial("b", row=row(quarantined=TODAY - days(9))))]
     ((_, rows),) = rows_of_runs(runs, now)
     assert {name: one.quarantined for name, one in rows.items()} == {"a": TODAY, "b": None}
+
+
+@pytest.mark.parametrize("name", ["a: b", "no", "12", "it's", "ü # x", "-", "x y", 'a"b', "\u2028"])
+def test_the_lines_to_write_are_read_as_the_gates(name: str) -> None:
+    raised = [gate(0.95, scenario=name, since="2026-11-22", pr="7", owner=name), gate(0.5, informs=True)]
+    intro, *lines = rubric_lines("eval/rubric.yaml", raised)
+    assert "eval/rubric.yaml" in intro
+    loaded = strict_yaml.load("\n".join(["gates:", *lines]), "rubric.yaml")
+    assert [Gate.model_validate(one) for one in loaded["gates"]] == raised

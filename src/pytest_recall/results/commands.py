@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pytest_recall.cases.case_file import CaseFile, check_unique
 from pytest_recall.cases.gate import Gate
@@ -28,11 +27,8 @@ from pytest_recall.files.eval_directory import BENCHES, Place, find_place
 from pytest_recall.metrics.measures import JUDGED
 from pytest_recall.results.comparison import ALPHA, Comparison, compare, named_apart
 from pytest_recall.results.gates import RUNS
-from pytest_recall.runs.context import CommandLine, Context
+from pytest_recall.runs.context import CommandLine
 from pytest_recall.trials.journal import read_journal
-
-if TYPE_CHECKING:
-    from pytest_recall.results.gates import GateStep
 
 SCORE_DETAILS = """\
 --fail-on says what ends it with 1, in place of `blocks` in the rubric:
@@ -317,13 +313,15 @@ def _number(text: str) -> float | None:
 
 
 RATCHET_DETAILS = f"""\
-A gate is raised to the lowest rate at which it stood after each of the last {RUNS} runs of the
+A gate may be raised to the lowest rate at which it stood after each of the last {RUNS} runs of the
 schedule that asked its cases again, and stands now, rounded down to whole percent. It stays as it
 is with fewer such runs in eval/_artifacts, where these asked fewer cases than it needs verdicts,
 or where it was missed. No gate is ever lowered.
 
-  recall ci ratchet --dry-run              what would be raised, and why the others stay
-  recall ci ratchet --pr 123               raise, by pull request 123
+It prints the lines to write into rubric.yaml, and changes nothing.
+
+  recall ci ratchet                        what may be raised, and why the others stay
+  recall ci ratchet --pr 123               the lines with pull request 123
   recall ci ratchet --add scenario:hours   a gate that there is not yet, at what has held
 """
 
@@ -333,7 +331,7 @@ def add_ratchet(commands: Commands) -> None:
     parser = command(
         commands,
         "ratchet",
-        "raise gates of rubric.yaml to what recent runs have reached",
+        "print how far gates of rubric.yaml may be raised, by what recent runs have reached",
         run_ratchet,
         RATCHET_DETAILS,
     )
@@ -349,7 +347,7 @@ def add_ratchet(commands: Commands) -> None:
         action="append",
         default=[],
         metavar="PART",
-        help="add a gate as well: scenario:NAME, dimension:NAME or all; may be repeated",
+        help="a gate that there is not yet: scenario:NAME, dimension:NAME or all; may be repeated",
     )
     parser.add_argument("--date", metavar="YYYY-MM-DD", help="the day to note in `since` (default: today in UTC)")
     parser.add_argument(
@@ -357,7 +355,6 @@ def add_ratchet(commands: Commands) -> None:
         metavar="NUMBER",
         help="the pull request to note in `pr` (default: that of a GitHub workflow, else none)",
     )
-    parser.add_argument("--dry-run", action="store_true", help="print what would be raised, and change nothing")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_files(parser)
 
@@ -375,8 +372,6 @@ def run_ratchet(args: argparse.Namespace) -> int:
     files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
     check_unique(files)
     cases = {case.id: (case.scenario, case.dimension) for case in read_cases(files)}
-    if args.add and not place.rubric.exists():
-        raise RecallError(f"{name}: no such file; write one with `owner: <who answers for it>`")
     added: list[Gate] = []
     for given in args.add:
         added.append(gate_to_add(given, cases, (*rubric.gates, *added)))
@@ -384,24 +379,10 @@ def run_ratchet(args: argparse.Namespace) -> int:
     found = steps(rubric, added, records, cases, current(place).rows, args.runs)
     if lacking := [step for step in found if step.to is None and step.gate in added]:
         raise RecallError(*(f"--add: no gate for {one.gate.name} yet: {one.why}" for one in lacking))
-    _write(place, context, found, dry=args.dry_run)
+    raised = gates_text.raised(found, context.date.isoformat(), context.pr)
     if args.json:
-        told = gates_text.ratchet_json(found, added, dry=args.dry_run, runs=args.runs)
-        print(json.dumps(told, indent=2, ensure_ascii=False))
+        print(json.dumps(gates_text.ratchet_json(found, added, raised, runs=args.runs), indent=2, ensure_ascii=False))
         return 0
-    print("\n".join(gates_text.ratchet_lines(found, added, dry=args.dry_run)) or f"{name}: no gates; --add writes one")
+    lines = [*gates_text.ratchet_lines(found, added), *gates_text.rubric_lines(name, raised)]
+    print("\n".join(lines) or f"{name}: no gates; --add proposes one")
     return 0
-
-
-def _write(place: Place, context: Context, found: list[GateStep], *, dry: bool) -> None:
-    """Write the gates that are raised, with the day and the pull request of this. Raises RecallError or OSError."""
-    from pytest_recall.results.gates import write_gates
-
-    since = context.date.isoformat()
-    gates = [
-        step.gate.model_copy(update={"at_least": step.to, "since": since, "pr": context.pr})
-        for step in found
-        if step.to is not None
-    ]
-    if gates:
-        write_gates(place.rubric, place.name(place.rubric), gates, write=not dry)

@@ -6,24 +6,39 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pytest_recall.cases.gate import Gate
+from pytest_recall.files import strict_yaml
 from pytest_recall.files.wording import percent, plural
 from pytest_recall.results.gates import GateStep
 from pytest_recall.results.scorecard import Scorecard
 from pytest_recall.results.standing import Standing
 
 
-def ratchet_lines(steps: Iterable[GateStep], added: Sequence[Gate], *, dry: bool) -> Iterator[str]:
+def raised(steps: Iterable[GateStep], since: str, pr: str | None) -> list[Gate]:
+    """Return the gates that may be raised, or added, as they then are: since this day, by this pull request."""
+    return [
+        step.gate.model_copy(update={"at_least": step.to, "since": since, "pr": pr})
+        for step in steps
+        if step.to is not None
+    ]
+
+
+def ratchet_lines(steps: Iterable[GateStep], added: Sequence[Gate]) -> Iterator[str]:
     """Yield a line for each gate; `added` are those that are new."""
     for step in steps:
         gate = step.gate
         if step.to is None:
             yield f"gate `{gate.name}` stays at {gate.at_least:g}: {step.why}{_where(step)}"
             continue
-        if gate in added:
-            done = f"{'would be ' if dry else ''}added at {step.to:g}"
-        else:
-            done = f"{'would be ' if dry else ''}raised from {gate.at_least:g} to {step.to:g}"
-        yield f"gate `{gate.name}` {done}: it held in {plural(step.runs, 'run')}{_where(step)}"
+        change = "be added at" if gate in added else f"be raised from {gate.at_least:g} to"
+        yield f"gate `{gate.name}` may {change} {step.to:g}: it held in {plural(step.runs, 'run')}{_where(step)}"
+
+
+def rubric_lines(name: str, gates: Sequence[Gate]) -> Iterator[str]:
+    """Yield the lines to write into the rubric, which messages call `name`, for gates that may be raised or added."""
+    if gates:
+        yield f"write into {name}, under `gates`, in place of the gates of the same name:"
+    for gate in gates:
+        yield f"  - {strict_yaml.flow(gate.model_dump(exclude_defaults=True))}"
 
 
 def _where(step: GateStep) -> str:
@@ -35,9 +50,12 @@ def _where(step: GateStep) -> str:
     return f"; lowest {when}: {percent(rate)}, {standing.passed} of {plural(standing.verdicts, 'last verdict')}"
 
 
-def ratchet_json(steps: Iterable[GateStep], added: Sequence[Gate], *, dry: bool, runs: int) -> dict[str, Any]:
+def ratchet_json(
+    steps: Iterable[GateStep], added: Sequence[Gate], raised: Iterable[Gate], *, runs: int
+) -> dict[str, Any]:
     """Return the same as plain JSON types; `raised_to` is null for a gate that stays, and `why` then says why."""
-    return {"version": 1, "dry_run": dry, "runs": runs, "gates": [_as_json(step, added) for step in steps]}
+    write = [gate.model_dump(exclude_defaults=True) for gate in raised]
+    return {"version": 1, "runs": runs, "gates": [_as_json(step, added) for step in steps], "write": write}
 
 
 def _as_json(step: GateStep, added: Sequence[Gate]) -> dict[str, Any]:
