@@ -38,19 +38,14 @@ def test_defaults_are_those_of_the_published_design() -> None:
         "no_verdict_allowed": 0,
         "quarantine_lapses": 4,
         "quarantine_days": 30,
-        "judge": (),
-        "appellate_judge": None,
-        "votes": 1,
-        "appeal": "on-failure",
-        "audit_passes": 0.05,
-        "judge_attempts": 3,
-        "judge_reads": 24_000,
-        "criteria": {},
-        "judge_min_kappa": None,
-        "judge_kappa_bound": "estimate",
-        "preflight": "stop",
-        "preflight_allowed": 1,
-        "preflight_cases": (),
+        "judge": {
+            "model": (),
+            "appellate": None,
+            "criteria": {},
+            "min_kappa": None,
+            "preflight": "stop",
+            "known_answers": (),
+        },
         "memory": None,
         "memory_reset": False,
         "memory_probe": 5,
@@ -171,7 +166,7 @@ def test_the_scale(given: dict[str, Any], expected: tuple[int, int]) -> None:
 def read(folder: Path, criterion: str) -> Settings:
     """Read a rubric with one criterion, which is on the lines from 4 on."""
     path = folder / "rubric.yaml"
-    path.write_text(f"owner: us\ncriteria:\n  tone:\n{criterion}", encoding="utf-8")
+    path.write_text(f"owner: us\njudge:\n criteria:\n  tone:\n{criterion}", encoding="utf-8")
     return read_settings(path, NAME)
 
 
@@ -183,7 +178,7 @@ def test_a_criterion_as_people_write_it(tmp_path: Path) -> None:
     threshold: 3
     owner: support
 """
-    assert read(tmp_path, text).criteria == {
+    assert read(tmp_path, text).judge.criteria == {
         "tone": Criterion(
             question="Is it friendly, and to the point?",
             anchors={1: "rude", 3: "neutral", 5: "friendly and short"},
@@ -197,20 +192,26 @@ def test_a_criterion_as_people_write_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("    weight: 1\n", "4: criteria.tone.question: is missing; add it"),
-        ("    question: Kind?\n    wieght: 2\n", "5: criteria.tone.wieght: unknown field; did you mean `weight`?"),
-        ("    question: Kind?\n    weight: 0\n", "5: criteria.tone.weight: input should be greater than 0; got 0"),
+        ("    weight: 1\n", "5: judge.criteria.tone.question: is missing; add it"),
+        (
+            "    question: Kind?\n    wieght: 2\n",
+            "6: judge.criteria.tone.wieght: unknown field; did you mean `weight`?",
+        ),
+        (
+            "    question: Kind?\n    weight: 0\n",
+            "6: judge.criteria.tone.weight: input should be greater than 0; got 0",
+        ),
         (
             "    question: Kind?\n    scale: [5, 1]\n",
-            "4: criteria.tone: scale: goes from 5 to 1; write the lowest score first, and a higher one last",
+            "5: judge.criteria.tone: scale: goes from 5 to 1; write the lowest score first, and a higher one last",
         ),
         (
             "    question: Kind?\n    scale: [1, 3]\n    anchors: {1: a, 2: b}\n",
-            "4: criteria.tone: give either `scale` or `anchors`, whose lowest and highest are the scale",
+            "5: judge.criteria.tone: give either `scale` or `anchors`, whose lowest and highest are the scale",
         ),
         (
             "    question: Kind?\n    threshold: 6\n",
-            "4: criteria.tone: threshold: 6 decides nothing on a scale from 1 to 5; give one from 2 to 5",
+            "5: judge.criteria.tone: threshold: 6 decides nothing on a scale from 1 to 5; give one from 2 to 5",
         ),
     ],
 )
@@ -222,10 +223,13 @@ def test_a_mistake_is_one_sentence_with_its_line(tmp_path: Path, text: str, sent
 
 def test_it_travels_to_workers_as_json() -> None:
     rubric = Settings.model_validate(
-        {"owner": "us", "criteria": {"tone": {"question": "Kind?", "anchors": {"1": "no", "2": "yes"}}}, "judge": "m"}
+        {
+            "owner": "us",
+            "judge": {"criteria": {"tone": {"question": "Kind?", "anchors": {"1": "no", "2": "yes"}}}, "model": "m"},
+        }
     )
     sent = rubric.model_dump_json(exclude_unset=True)
     again = Settings.model_validate_json(sent)
     assert again == rubric
-    assert again.model_fields_set == {"owner", "criteria", "judge"}
-    assert again.judge == ("m",)
+    assert again.model_fields_set == {"owner", "judge"}
+    assert again.judge.model == ("m",)

@@ -248,13 +248,13 @@ def test_a_broken_dataset_stands_beside_other_mistakes(project: Path, inside: Re
 
 def test_selectors_that_name_nothing(project: Path, inside: Recall) -> None:
     with (project / "eval" / "rubric.yaml").open("a", encoding="utf-8") as file:
-        file.write("judge: [nosuch, openai:gpt-4o-mini]\nmemory: other\nappellate_judge: third\n")
+        file.write("judge: {model: [nosuch, openai:gpt-4o-mini], appellate: third}\nmemory: other\n")
     done = inside(project, "check")
     assert (done.code, done.out) == (1, "")
     told = [line.partition("; known")[0] for line in done.err.splitlines()]
     assert [line.partition(" is selected")[0] for line in told] == [
-        "recall: eval/rubric.yaml: judge: 'nosuch': no model",
-        "recall: eval/rubric.yaml: appellate_judge: 'third': no model",
+        "recall: eval/rubric.yaml: judge.model: 'nosuch': no model",
+        "recall: eval/rubric.yaml: judge.appellate: 'third': no model",
         "recall: eval/rubric.yaml: memory: 'other': no memory",
     ]
 
@@ -265,7 +265,7 @@ def test_a_judge_that_asks_a_model_of_no_name_is_noted(project: Path, inside: Re
     (project / "eval" / "x.cases.jsonl").write_text(json.dumps(row), encoding="utf-8")
     if how == "rubric":
         with (project / "eval" / "rubric.yaml").open("a", encoding="utf-8") as file:
-            file.write("judge: openai:gpt-4o-mini\n")
+            file.write("judge: {model: openai:gpt-4o-mini}\n")
     if how == "fixture":
         with (project / "eval" / "conftest.py").open("a", encoding="utf-8") as file:
             file.write("\n\n@pytest.fixture\ndef judge_rubric():\n    return lambda answer, case, question: True\n")
@@ -273,4 +273,4 @@ def test_a_judge_that_asks_a_model_of_no_name_is_noted(project: Path, inside: Re
     done = inside(project, "check")
     assert done.code == 0
     said = "recall: note: `rubric` asks a model, and eval/rubric.yaml names none; give --judge to each run, or write"
-    assert done.err == (f"{said} `judge` there\n" if how == "none" else "")
+    assert done.err == (f"{said} `judge: {{model: SELECTOR}}` there\n" if how == "none" else "")

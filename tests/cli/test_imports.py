@@ -33,7 +33,7 @@ def grade(prompt):
     names = [name for name in ("requirement", "requirement-2") if name in str(prompt)]
     return json.dumps({"reasoning": "as it says", "scores": dict.fromkeys(names, 1)})
 """
-RUBRIC = "owner: desk\njudge: python:grader.py:grade\npreflight: off\n"
+RUBRIC = "owner: desk\njudge: {model: python:grader.py:grade, preflight: 'off'}\n"
 JUDGED = ("--default-judge", "token_f1")
 
 

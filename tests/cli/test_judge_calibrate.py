@@ -110,7 +110,7 @@ class TestReport:
 
     @pytest.mark.parametrize("judge", ["refusing", "prose", "slow"])
     def test_what_cannot_be_read_or_had_is_no_score(self, pytester: pytest.Pytester, judge: str) -> None:
-        checkout = calibrating(judge, judge_min_kappa=0.6).at(pytester)
+        checkout = calibrating(judge, min_kappa=0.6).at(pytester)
         result = checkout.recall(*COMMAND, "--json", "--write")
         (found,) = judges_in(result)
         assert (found["n"], found["kappa"], found["agreement"], found["wrong"]) == (0, None, None, [])
@@ -120,7 +120,7 @@ class TestReport:
         result.stderr.fnmatch_lines(["recall: * its kappa is undefined, and not written"])
 
     def test_a_panel_its_members_its_appellate_and_the_whole(self, pytester: pytest.Pytester) -> None:
-        rubric: dict[str, Any] = {"appellate_judge": "third", "audit_passes": 0}
+        rubric: dict[str, Any] = {"appellate": "third"}
         checkout = calibrating(["oracle", "generous", "second"], **rubric).at(pytester)
         found = judges_in(checkout.recall(*COMMAND, "--json"))
         names = [model(name) for name in ("oracle", "generous", "second")]
@@ -169,7 +169,7 @@ class TestWriting:
     """eval/calibration.yaml, and the run that goes by it."""
 
     def test_a_run_goes_by_what_was_written(self, pytester: pytest.Pytester) -> None:
-        project = calibrating(judge_min_kappa=0.6)
+        project = calibrating(min_kappa=0.6)
         checkout = project.with_cases(asks("a", "wrong")).at(pytester)
         checkout.run("eval").assert_outcomes(xfailed=1)
         assert checkout.recall(*COMMAND, "--write").ret == 0
@@ -190,18 +190,16 @@ class TestWriting:
         assert rows[2] == '  - {judge: "memory", model: "m", version: "v", kappa: 0.5, n: 3, note: "keep"}'
 
     def test_those_who_vote_are_written_and_the_whole_with_its_appeals(self, pytester: pytest.Pytester) -> None:
-        rubric: dict[str, Any] = {"audit_passes": 0.1, "thresholds": {"rubric": 0.7}}
-        checkout = calibrating(["oracle", "second"], appellate_judge="third", **rubric).at(pytester)
+        checkout = calibrating(["oracle", "second"], appellate="third", thresholds={"rubric": 0.7}).at(pytester)
         checkout.recall(*COMMAND, "--write").stderr.fnmatch_lines(["eval/calibration.yaml: 5 rows written"])
         text = (checkout.path / "eval/calibration.yaml").read_text()
         rows = strict_yaml.load(text, "calibration.yaml")["judges"]
         whole = f"{model('oracle')} + {model('second')}, appeals to {model('third')}"
-        appeals = "on-failure, 0.1 of the passes audited"
-        assert {row["model"]: row.get("appeals") for row in rows if row.get("appeals")} == {whole: appeals}
+        assert whole in {row["model"] for row in rows}
         assert {row["threshold"] for row in rows} == {0.7}
 
     def test_a_judge_below_the_minimum_is_exit_code_1(self, pytester: pytest.Pytester) -> None:
-        checkout = calibrating("generous", judge_min_kappa=0.6).at(pytester)
+        checkout = calibrating("generous", min_kappa=0.6).at(pytester)
         result = checkout.recall(*COMMAND)
         assert result.ret == 1
         result.stderr.fnmatch_lines([f"recall: rubric, {model('generous')}, * has a kappa of 0.000, below 0.6"])
@@ -255,10 +253,10 @@ class TestGoingOn:
 
     def test_a_dry_run_counts_and_asks_nothing(self, pytester: pytest.Pytester) -> None:
         labels = [{**one, "arguments": {"against": "nothing of use"}} for one in LABELS]
-        checkout = calibrating(["oracle", "second"], labels, appellate_judge="third", votes=3).at(pytester)
+        checkout = calibrating(["oracle", "second"], labels, appellate="third").at(pytester)
         result = checkout.recall(*COMMAND, "--kind", "pairwise", "--dry-run")
-        # Two judges three times and the appellate once, each in both orders.
-        result.stdout.fnmatch_lines(["10 answers: 140 calls, or more where replies fail"])
+        # Two judges and the appellate, each in both orders.
+        result.stdout.fnmatch_lines(["10 answers: 60 calls, or more where replies fail"])
         assert times_asked(checkout) == []
         assert not (checkout.path / "eval/_artifacts").exists()
 
@@ -371,7 +369,7 @@ class TestBudget:
     def test_what_is_left_is_not_judged_and_comes_next_time(self, pytester: pytest.Pytester) -> None:
         with endpoint(grading) as upstream:
             command = (*COMMAND, "--judge", f"openai:m;{upstream.url}/v1", "--write", "--budget")
-            checkout = calibrating(prices=self.PRICES, judge_min_kappa=0.6).at(pytester)
+            checkout = calibrating(prices=self.PRICES, min_kappa=0.6).at(pytester)
             first = checkout.recall(*command, "4.50")
             assert (first.ret, len(upstream.asked)) == (2, 4)
             first.stdout.fnmatch_lines(
@@ -397,10 +395,10 @@ class TestBudget:
 
     def test_an_answer_in_the_middle_is_left_and_what_is_kept_is_judged(self, pytester: pytest.Pytester) -> None:
         with endpoint(grading) as upstream:
-            command = (*COMMAND, "--judge", f"openai:m;{upstream.url}/v1", "--json", "--budget")
-            checkout = calibrating(prices=self.PRICES, votes=3).at(pytester)
-            for calls, judged in ((4, 1), (8, 2), (12, 4)):
-                result = checkout.recall(*command, "4")
+            both = [part for name in "mn" for part in ("--judge", f"openai:{name};{upstream.url}/v1")]
+            checkout = calibrating(prices=self.PRICES).at(pytester)
+            for calls, judged in ((3, 1), (6, 3), (9, 4)):
+                result = checkout.recall(*COMMAND, *both, "--json", "--budget", "3")
                 found = json.loads("\n".join(result.outlines))
                 assert (result.ret, len(upstream.asked), found["judges"][0]["n"]) == (2, calls, judged)
                 assert found["not_judged"] == [f"a{number}" for number in range(judged, 10)]

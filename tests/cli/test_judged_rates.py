@@ -40,7 +40,7 @@ def project(judge: Endpoint, labels: list[tuple[str, str]] = LABELS) -> Project:
         for n, (answer, label) in enumerate(labels)
     ]
     cases = [asks(f"c{n:02}", answer) for n, answer in enumerate(GIVEN)]
-    rubric = f"owner: us\njudge: {judge.url}/v1#bold\npreflight: 'off'\nblocks: never\n"
+    rubric = f"owner: us\njudge: {{model: '{judge.url}/v1#bold', preflight: 'off'}}\nblocks: never\n"
     return judged(*cases).with_files(
         {"labels.jsonl": "".join(json.dumps(one) + "\n" for one in lines), "eval/rubric.yaml": rubric}
     )
@@ -162,9 +162,7 @@ def test_a_panel_that_votes_and_is_appealed_against_is_corrected_as_a_whole(pyte
         for n in range(40)
     ]
     cases = [asks(f"c{n:02}", f"{n} {'right' if n % 3 else 'no'}") for n in range(30)]
-    panel = judged(
-        *cases, judge=["oracle", "third"], appellate_judge="second", votes=2, audit_passes=0.2, preflight="off"
-    )
+    panel = judged(*cases, judge=["oracle", "third"], appellate="second", preflight="off")
     checkout = panel.with_files({"labels.jsonl": "".join(json.dumps(one) + "\n" for one in labels)}).at(pytester)
     assert checkout.recall("judges", "calibrate", "labels.jsonl", "--write").ret == 0
     checkout.run("eval", "--recall-mode", "all")
@@ -172,16 +170,8 @@ def test_a_panel_that_votes_and_is_appealed_against_is_corrected_as_a_whole(pyte
     assert len({verdict.model for verdict in verdicts}) == 2
     (plain,) = json.loads(checkout.recall("score", "--json").stdout.str())["judged_rates"]
     oracle, third, second = map(model, ("oracle", "third", "second"))
-    assert plain["model"] == f"{oracle} ×2 + {third} ×2, appeals to {second}"
+    assert plain["model"] == f"{oracle} + {third}, appeals to {second}"
     assert (plain["answers"], plain["not_corrected"]) == (30, None)
     # People pass ten of forty labels that say no, which the judges fail but for what `second` makes of them.
     assert plain["labels"]["false_fails"] > 5
     assert plain["corrected"] > plain["rate"] + 0.1
-    rubric = checkout.path / "eval/rubric.yaml"
-    rubric.write_text(rubric.read_text().replace("audit_passes: 0.2", "audit_passes: 0.5"))
-    checkout.run("eval", "--recall-mode", "all", "-k", "c00 or c01")
-    (plain,) = json.loads(checkout.recall("score", "--json").stdout.str())["judged_rates"]
-    assert plain["not_corrected"] == (
-        "appeals are on-failure, 0.5 of the passes audited, and were on-failure, 0.2 of the passes audited for the"
-        " labels"
-    )

@@ -127,25 +127,25 @@ def test_what_comes_to_no_verdict_is_no_score_and_judged_again(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     (tmp_path / "eval").mkdir()
-    (tmp_path / "eval" / "rubric.yaml").write_text("owner: us\npreflight: 'off'\njudge_attempts: 1\n")
+    (tmp_path / "eval" / "rubric.yaml").write_text("owner: us\njudge: {preflight: 'off'}\n")
     every = ("--judge", "python:judge.py:prose", "--keep-failed")
     assert main([*RUN, *every, "--fail-under", "longmemeval_judge=0"]) == 1
     captured = capsys.readouterr()
     assert "no verdict, and in no mean of the judge: 8 answers\n" in captured.out
-    assert "judge paper: python:judge.py:prose: asked once, and the reply is not one JSON object" in captured.out
+    assert "judge paper: python:judge.py:prose: asked 3 times, and the reply is not one JSON object" in captured.out
     assert "recall: --fail-under: longmemeval_judge was measured on no question\n" in captured.err
     assert "recall: --fail-under: the judge gave no verdict on 8 answers, which are in no mean\n" in captured.err
     assert "recall: no answer was judged: the judge gave no verdict on 8 answers; correct it" in captured.err
     plain = found(capsys, *every, code=1)
     assert (plain["all"]["metrics"]["longmemeval_judge"]["n"], len(plain["judge"]["undecided"])) == (0, 8)
-    assert plain["judge"]["cost"]["calls"] == 8
+    assert plain["judge"]["cost"]["calls"] == 24
     judged = [one for one in read_journal(Path("o")).trials if one.stage == "judge paper"]
     assert (len(judged), {one.outcome.value for one in judged}) == (16, {"error"})
 
 
 def test_judging_stops_after_five_answers_without_a_verdict(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "eval").mkdir()
-    (tmp_path / "eval" / "rubric.yaml").write_text("owner: us\npreflight: 'off'\njudge_attempts: 1\n")
+    (tmp_path / "eval" / "rubric.yaml").write_text("owner: us\njudge: {preflight: 'off'}\n")
     assert main([*RUN, "--judge", "python:judge.py:prose"]) == 1
     err = capsys.readouterr().err
     why = "5 answers in a row came to no verdict, the last one because of `judge paper: python:judge.py:prose: asked"
@@ -172,7 +172,7 @@ slow = Slow()
 
 def test_answers_are_judged_at_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "eval").mkdir()
-    (tmp_path / "eval" / "rubric.yaml").write_text("owner: us\npreflight: 'off'\n")
+    (tmp_path / "eval" / "rubric.yaml").write_text("owner: us\njudge: {preflight: 'off'}\n")
     (tmp_path / "judge.py").write_text("import time\n" + JUDGE + REMOTE + SLOW)
     by = ("--judge", "python:judge.py:slow")
     one_by_one = found(capsys, *by, "--out", "one")
@@ -199,7 +199,7 @@ def test_answers_without_a_verdict_are_left_to_the_same_command(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     (tmp_path / "eval").mkdir()
-    (tmp_path / "eval" / "rubric.yaml").write_text("owner: us\npreflight: 'off'\njudge_attempts: 1\n")
+    (tmp_path / "eval" / "rubric.yaml").write_text("owner: us\njudge: {preflight: 'off'}\n")
     (tmp_path / "judge.py").write_text(JUDGE + REMOTE + HALF)
     by = ("--judge", "python:judge.py:half")
     undecided = len(found(capsys, *by, code=2)["judge"]["undecided"])

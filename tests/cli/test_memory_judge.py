@@ -95,7 +95,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_few(tmp_path)
     (tmp_path / "judge.py").write_text(JUDGE + BY_RULE + REMOTE)
     (tmp_path / "eval").mkdir()
-    (tmp_path / "eval" / "rubric.yaml").write_text("owner: us\npreflight: 'off'\n")
+    (tmp_path / "eval" / "rubric.yaml").write_text("owner: us\njudge: {preflight: 'off'}\n")
 
 
 @pytest.fixture(name="upstream")
@@ -198,7 +198,7 @@ def test_a_spent_budget_leaves_the_rest_to_the_same_command(
     capsys: pytest.CaptureFixture[str], upstream: Upstream, tmp_path: Path, places: str
 ) -> None:
     prices = "prices: {gpt-4o-mini: {input: 100000, output: 0}}\n"
-    (tmp_path / "eval" / "rubric.yaml").write_text(f"owner: us\npreflight: 'off'\n{prices}")
+    (tmp_path / "eval" / "rubric.yaml").write_text(f"owner: us\njudge: {{preflight: 'off'}}\n{prices}")
     (tmp_path / "url.txt").write_text(upstream.url)
     answers = written("a.json", lambda *_: "right")
     by = ("--judge", "python:judge.py:remote", "--concurrency", places)

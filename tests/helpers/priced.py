@@ -16,4 +16,6 @@ def priced_folder(folder: Path, monkeypatch: pytest.MonkeyPatch, prices: Mapping
     (folder / "own.py").write_text(own)
     (folder / "eval").mkdir()
     listed = {name: {"input": usd, "output": 0} for name, usd in prices.items()}
-    (folder / "eval" / "rubric.yaml").write_text(json.dumps({"owner": "us", "preflight": "off", "prices": listed}))
+    (folder / "eval" / "rubric.yaml").write_text(
+        json.dumps({"owner": "us", "judge": {"preflight": "off"}, "prices": listed})
+    )

@@ -7,8 +7,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pytest_recall.cases.settings_fields import Judging
+from pytest_recall.judges.panel import AUDITED, drawn
 from pytest_recall.models.model import Ask, ModelError, Reply
-from tests.helpers.project import ECHOING, Checkout, Project, case
+from tests.helpers.project import DAY, ECHOING, Checkout, Project, case
 
 _SECTION = re.compile(r"BEGIN (\w+) ([A-Z0-9 ]+)(?: \([^\n]*\))?\n(.*?)\nEND \1", re.DOTALL)
 
@@ -129,11 +131,13 @@ def model(name: str) -> str:
 
 
 def judged(*cases: Mapping[str, Any], judge: str | Iterable[str] = "oracle", **rubric: Any) -> Project:
-    """Return a project with these cases, and with these fields in its rubric."""
+    """Return a project with these cases, and with these fields in its rubric, those of `judge` among them."""
     names = [judge] if isinstance(judge, str) else list(judge)
-    if "appellate_judge" in rubric:
-        rubric["appellate_judge"] = model(rubric["appellate_judge"])
-    fields = {"owner": "us", "blocks": "failure", "judge": [model(name) for name in names], **rubric}
+    table: dict[str, Any] = {"model": [model(name) for name in names]}
+    table |= {name: rubric.pop(name) for name in Judging.model_fields if name in rubric}
+    if "appellate" in table:
+        table["appellate"] = model(table["appellate"])
+    fields = {"owner": "us", "blocks": "failure", "judge": table, **rubric}
     text = "".join(f"{name}: {json.dumps(value)}\n" for name, value in fields.items())
     return JUDGED.with_files({"eval/rubric.yaml": text}).with_cases(*cases)
 
@@ -141,6 +145,10 @@ def judged(*cases: Mapping[str, Any], judge: str | Iterable[str] = "oracle", **r
 def asks(case_id: str, answer: str, judge: Any = None) -> dict[str, Any]:
     """Return a case whose answer is `answer`, and which a model judges."""
     return case(case_id, input=answer, expected="it is right", judges=[judge or {"rubric": "is right"}])
+
+
+AUDITED_CASE = next(name for n in range(1_000) if drawn(f"rubric/{(name := f'c{n}')}", DAY, AUDITED))
+"""The id of a case whose pass an appellate judge checks, in the runs of these projects."""
 
 
 def times_asked(checkout: Checkout) -> list[str]:

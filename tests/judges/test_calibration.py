@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.cases.settings_fields import Bound
 from pytest_recall.judges.calibration import (
     Agreement,
     Calibration,
@@ -17,9 +16,9 @@ from pytest_recall.judges.calibration import (
     Panels,
     Reviews,
     Share,
-    Standard,
     agreement,
     panels,
+    shortfall,
     unproven,
 )
 from pytest_recall.trials.trial import Judgement, Outcome, Preflight, Trial, Verdict, Vote
@@ -60,7 +59,7 @@ def test_appeals_and_audits_are_told_apart() -> None:
         [
             judged(failed, appeal=passed, cause="failed"),
             judged(failed, appeal=failed, cause="failed"),
-            judged(passed, failed, passed, appeal=passed, cause="disagreement"),
+            judged(failed, passed, failed, appeal=failed, cause="failed"),
             judged(passed, appeal=failed, cause="audit"),
             judged(passed, appeal=passed, cause="audit"),
             judged(passed, appeal=unheard, cause="audit"),
@@ -99,7 +98,7 @@ class TestUnproven:
     """Which outcomes count for nothing, since a judge falls short of what is asked for."""
 
     KEY = JudgeKey("rubric", "m", "v1")
-    STANDARD = Standard(0.6)
+    MIN_KAPPA = 0.6
 
     def outcome(self, *verdicts: Verdict) -> Trial:
         """Return a trial with these verdicts."""
@@ -111,20 +110,20 @@ class TestUnproven:
         given = {"judge": "rubric", "model": "m", "version": "v1", **more}
         return Verdict(passed=passed, judgement=Judgement((Vote(passed=passed),)), **given)
 
-    def test_without_a_standard_everything_counts(self) -> None:
+    def test_without_a_minimum_everything_counts(self) -> None:
         assert unproven(self.outcome(self.by_model(False)), {}, None) == ""
 
     def test_the_sentence_names_the_judge_and_what_it_lacks(self) -> None:
-        told = unproven(self.outcome(self.by_model(False)), {self.KEY: Calibration(0.414, 50)}, self.STANDARD)
+        told = unproven(self.outcome(self.by_model(False)), {self.KEY: Calibration(0.414, 50)}, self.MIN_KAPPA)
         assert told == "judge rubric, m, version v1 has a kappa of 0.414, below 0.6"
 
     def test_a_judge_is_named_once(self) -> None:
-        told = unproven(self.outcome(self.by_model(True), self.by_model(True)), {}, self.STANDARD)
+        told = unproven(self.outcome(self.by_model(True), self.by_model(True)), {}, self.MIN_KAPPA)
         assert told == "judge rubric, m, version v1 is not calibrated"
 
     def test_the_third_outcome_is_none(self) -> None:
         crashed = trial(outcome=Outcome.ERROR, verdicts=(self.by_model(False),))
-        assert unproven(crashed, {}, self.STANDARD) == ""
+        assert unproven(crashed, {}, self.MIN_KAPPA) == ""
 
     @given(st.lists(st.tuples(st.booleans(), st.sampled_from(["code", "calibrated", "not"])), min_size=1, max_size=5))
     @unhurried
@@ -136,35 +135,23 @@ class TestUnproven:
             for passed, who in said
         ]
         known = {self.KEY._replace(model="calibrated"): Calibration(0.8, 50)}
-        counts = not unproven(self.outcome(*verdicts), known, self.STANDARD)
+        counts = not unproven(self.outcome(*verdicts), known, self.MIN_KAPPA)
         if all(passed for passed, _ in said):
             assert counts == all(who != "not" for _, who in said)
         else:
             assert counts == any(who != "not" for passed, who in said if not passed)
 
-    @given(st.floats(-1, 1), st.none() | st.floats(-1, 1), st.floats(0, 1))
-    @unhurried
-    def test_whoever_meets_the_lower_bound_meets_the_estimate(
-        self, kappa: float, low: float | None, minimum: float
-    ) -> None:
-        found = Calibration(kappa, 50, None if low is None else min(low, kappa))
-        if not Standard(minimum, "lower").shortfall(found):
-            assert not Standard(minimum).shortfall(found)
-
 
 @pytest.mark.parametrize(
-    ("found", "bound", "told"),
+    ("found", "lacks"),
     [
-        (None, "estimate", "is not calibrated"),
-        (Calibration(0.6, 90), "estimate", ""),
-        (Calibration(0.59, 90), "estimate", "has a kappa of 0.590, below 0.6"),
-        (Calibration(0.9, 90), "lower", "is calibrated without an interval"),
-        (Calibration(0.7, 90, 0.5), "lower", "has a kappa of 0.700 that may be 0.500, below 0.6"),
-        (Calibration(0.9, 90, 0.6), "lower", ""),
+        (None, "is not calibrated"),
+        (Calibration(0.6, 90), ""),
+        (Calibration(0.59, 90), "has a kappa of 0.590, below 0.6"),
     ],
 )
-def test_the_kappa_decides_or_its_lower_bound(found: Calibration | None, bound: Bound, told: str) -> None:
-    assert Standard(0.6, bound).shortfall(found) == told
+def test_what_a_judge_falls_short_by(found: Calibration | None, lacks: str) -> None:
+    assert shortfall(found, 0.6) == lacks
 
 
 # A judge compared with people: what is counted, what is not, and what no counting may change

@@ -53,9 +53,9 @@ judges:
 def test_who_said_what_is_counted_where_all_of_it_is_there(
     tmp_path: Path, counts: str, labels: Confusion | None
 ) -> None:
-    row = f"judge: rubric, model: m, version: v, kappa: 0.5, n: 120, {counts}, threshold: 0.7, appeals: never"
+    row = f"judge: rubric, model: m, version: v, kappa: 0.5, n: 120, {counts}, threshold: 0.7"
     (found,) = read(tmp_path, f"judges:\n  - {{{row}}}\n").values()
-    assert found == Calibration(0.5, 120, labels=labels, threshold=0.7, appeals="never")
+    assert found == Calibration(0.5, 120, labels=labels, threshold=0.7)
 
 
 @pytest.mark.parametrize(

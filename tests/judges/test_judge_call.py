@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.judges.judge_call import (
+    ATTEMPTS,
     MAX_TOKENS,
     Seat,
     Undecided,
@@ -205,14 +206,13 @@ def test_one_that_was_cut_off_gets_more_room() -> None:
     assert [ask.max_tokens for ask in model.asks] == [MAX_TOKENS, 2 * MAX_TOKENS, 4 * MAX_TOKENS]
 
 
-@pytest.mark.parametrize("attempts", [1, 2, 3])
-def test_after_the_last_attempt_there_is_no_score(attempts: int) -> None:
+def test_after_the_last_attempt_there_is_no_score() -> None:
     model = Scripted(PROSE)
-    seat = Seat(model=model, attempts=attempts)
+    seat = Seat(model=model)
     with pytest.raises(Undecided, match=rf"^scripted: asked .*, and the reply {re.escape(ALONE)}"):
         asked().hear(seat)
-    assert len(model.asks) == attempts
-    assert seat.retried == attempts - 1
+    assert len(model.asks) == ATTEMPTS
+    assert seat.retried == ATTEMPTS - 1
 
 
 def test_a_model_that_cannot_be_asked_is_not_asked_again() -> None:

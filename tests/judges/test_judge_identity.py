@@ -7,14 +7,11 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.cases.settings_fields import Appeals
 from pytest_recall.judges.calibrate import contestants
 from pytest_recall.judges.calibration import JudgeKey
-from pytest_recall.judges.judge_call import version_of
 from pytest_recall.judges.judge_identity import (
     JudgingRules,
     OtherJudges,
-    appeals_told,
     identity,
     other_judges,
     rules_of,
@@ -26,7 +23,7 @@ from tests.helpers.samples import trial
 from tests.helpers.scripted import Scripted
 
 NO_APPEALS = JudgingRules()
-APPEALS = JudgingRules(appellate="high", appeals="on-failure")
+APPEALS = JudgingRules(appellate="high")
 
 
 class Inquiry:
@@ -50,21 +47,20 @@ def panel(*names: str, **more: Any) -> Panel:
     return Panel(judges=tuple(Scripted(name=name) for name in names), **more)
 
 
-@pytest.mark.parametrize("votes", [1, 3])
 @pytest.mark.parametrize("names", [("fine",), ("fails",), ("fine", "well", "good"), ("fails", "fails-too", "good")])
-def test_passes_and_fails_of_a_panel_with_appeals_are_of_one_judge(names: tuple[str, ...], votes: int) -> None:
+def test_passes_and_fails_of_a_panel_with_appeals_are_of_one_judge(names: tuple[str, ...]) -> None:
     """As a calibration calls it, under the version of those who judge first."""
-    judges = panel(*names, votes=votes, appellate=Scripted(name="high"), audit=0.0)
-    alone = panel(*names, votes=votes)
+    judges = panel(*names, appellate=Scripted(name="high"), audit=0.0)
+    alone = panel(*names)
     whole = next(one for one in contestants(judges) if one.role == "whole")
     found = identity(decided(judges), APPEALS)
     assert found == JudgeKey("rubric", whole.name, decided(alone).version)
-    assert found.version == (version_of("12345678", votes) if votes > 1 else "12345678")
+    assert found.version == "12345678"
 
 
 def test_without_appeals_it_is_whom_the_verdict_names() -> None:
-    verdict = decided(panel("fine", "fails", votes=2))
-    assert identity(verdict, NO_APPEALS) == JudgeKey("rubric", "fine ×2 + fails ×2", verdict.version)
+    verdict = decided(panel("fine", "fails"))
+    assert identity(verdict, NO_APPEALS) == JudgeKey("rubric", "fine + fails", verdict.version)
     exact = Verdict(passed=True, judge="exact")
     assert identity(exact, APPEALS) == JudgeKey("exact", "", "")
 
@@ -85,19 +81,10 @@ def settings(**rubric: Any) -> tuple[str, ...]:
     ("given", "rules"),
     [
         ({}, JudgingRules()),
-        ({"thresholds": {"rubric": 0.7}, "judge": ["m"]}, JudgingRules({"rubric": 0.7})),
-        (
-            {"appellate_judge": "high"},
-            JudgingRules(appellate="high", appeals="on-failure, 0.05 of the passes audited"),
-        ),
-        (
-            {"appellate_judge": "high", "appeal": "on-disagreement", "audit_passes": 0.0},
-            JudgingRules(appellate="high", appeals="on-disagreement"),
-        ),
-        (
-            {"appellate_judge": "high", "cli_appellate_judge": "higher", "audit_passes": 0.5},
-            JudgingRules(appellate="higher", appeals="on-failure, 0.5 of the passes audited"),
-        ),
+        ({"thresholds": {"rubric": 0.7}, "judge": {"model": ["m"]}}, JudgingRules({"rubric": 0.7})),
+        ({"judge": {"appellate": "high"}}, JudgingRules(appellate="high")),
+        ({"judge": {"appellate": "high"}, "cli_appellate_judge": "higher"}, JudgingRules(appellate="higher")),
+        ({"judge": "m"}, JudgingRules()),
     ],
 )
 def test_the_rules_are_those_of_the_header(given: dict[str, Any], rules: JudgingRules) -> None:
@@ -116,19 +103,6 @@ def test_a_header_without_settings_leaves_it_to_the_appeals() -> None:
 )
 def test_settings_that_cannot_be_read_are_passed_over(line: str) -> None:
     assert rules_of((line,), []) == JudgingRules()
-
-
-def test_an_audit_that_is_no_number_is_none() -> None:
-    lines = ('appellate_judge: "high"', 'rubric.audit_passes: ["x"]')
-    assert rules_of(lines, []).appeals == "on-failure"
-
-
-@pytest.mark.parametrize(
-    ("appeal", "audited", "told"),
-    [("on-failure", 0.0, "on-failure"), ("never", 0.25, "never, 0.25 of the passes audited")],
-)
-def test_appeals_in_words(appeal: Appeals, audited: float, told: str) -> None:
-    assert appeals_told(appeal, audited) == told
 
 
 # Two runs
@@ -208,13 +182,12 @@ def test_a_case_that_names_its_threshold_is_held_to_that_whatever_the_rubric_say
 
 
 def test_an_appellate_judge_makes_it_another_one() -> None:
-    assert apart(said(), said(), NO_APPEALS, APPEALS) == (
-        (NAME,),
-        ("rubric, m, appeals to high, version v, on-failure",),
+    assert apart(said(), said(), NO_APPEALS, APPEALS) == ((NAME,), ("rubric, m, appeals to high, version v",))
+    other = APPEALS._replace(appellate="higher")
+    assert apart(said(), said(), APPEALS, other) == (
+        ("rubric, m, appeals to high, version v",),
+        ("rubric, m, appeals to higher, version v",),
     )
-    more = APPEALS._replace(appeals="on-disagreement")
-    whole = "rubric, m, appeals to high, version v"
-    assert apart(said(), said(), APPEALS, more) == ((f"{whole}, on-failure",), (f"{whole}, on-disagreement",))
 
 
 def test_the_last_word_on_a_fail_is_no_other_judge() -> None:

@@ -128,20 +128,16 @@ def test_a_judge_with_appeals_is_corrected_by_labels_of_both_together() -> None:
     appeal = Vote(model="high", passed=False)
     last_word = replace(verdict(False, appeal=appeal, cause="failed"), model="high")
     fails = [trial(f"f{n}", FAILED, verdicts=(last_word,)) for n in range(40)]
-    at = setting_lines(rubric={"appellate_judge": "high", "audit_passes": 0.0})
+    at = setting_lines(rubric={"judge": {"appellate": "high"}})
     both = KEY._replace(model="m, appeals to high")
     known = {
         **KNOWN,
         KEY._replace(model="high"): KNOWN[KEY],
-        both: KNOWN[KEY]._replace(appeals="on-failure"),
+        both: KNOWN[KEY],
     }
     one = only(judged_rates([*judged(60, 60), *fails], known, at))
     assert (one.judge, one.answers, one.passed) == (both, 100, 60)
     assert one.rectified == rectified(60, 100, LABELS)
-    otherwise = {both: KNOWN[KEY]._replace(appeals="on-disagreement")}
-    assert only(judged_rates([*judged(60, 60), *fails], otherwise, at)).why == (
-        "appeals are on-failure, and were on-disagreement for the labels"
-    )
 
 
 def test_an_answer_is_the_first_of_its_case_that_came_to_a_verdict() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.judges.judge_call import SAMPLED, Seat, Undecided
+from pytest_recall.judges.judge_call import ATTEMPTS, Seat, Undecided
 from pytest_recall.judges.panel import Panel, drawn
 from pytest_recall.models.model import ModelError, Reply
 from pytest_recall.trials.trial import Judgement, Verdict, Vote
@@ -29,7 +29,7 @@ def models(*replies: str | Reply | ModelError) -> tuple[Scripted, ...]:
 def decided(*replies: str | Reply | ModelError, appellate: str | ModelError | None = None, **more: Any) -> Verdict:
     """Return the verdict of a panel whose judges reply so."""
     above = None if appellate is None else Scripted(appellate, name="above")
-    return Panel(judges=models(*replies), appellate=above, attempts=1, **more).decide(asked(), "a", "rubric")
+    return Panel(judges=models(*replies), appellate=above, **more).decide(asked(), "a", "rubric")
 
 
 def judgement(verdict: Verdict) -> Judgement:
@@ -61,20 +61,15 @@ def test_the_majority_decides_and_the_score_is_the_median(
     [
         ([DOWN], "^429; ask less often$"),
         ([YES, NO, DOWN], "^1 of 3 votes came to nothing, and they could decide: 429; ask less often$"),
-        (["prose", "prose"], "^2 of 2 votes came to nothing, and they could decide: m1: asked once, and the reply is"),
+        (
+            ["prose", "prose"],
+            "^2 of 2 votes came to nothing, and they could decide: m1: asked 3 times, and the reply is",
+        ),
     ],
 )
 def test_there_is_no_verdict_where_a_missing_vote_could_decide(replies: list[Any], message: str) -> None:
     with pytest.raises(Undecided, match=message):
         decided(*replies)
-
-
-def test_one_model_may_vote_several_times_at_a_temperature() -> None:
-    model = Scripted(YES, NO, YES, name="m")
-    verdict = Panel(judges=(model,), votes=3).decide(asked(), "a", "rubric")
-    assert [(ask.temperature, ask.seed) for ask in model.asks] == [(SAMPLED, 1), (SAMPLED, 2), (SAMPLED, 3)]
-    assert (verdict.passed, verdict.model) == (True, "m ×3")
-    assert verdict.version != asked().version
 
 
 class TestAppeal:
@@ -91,27 +86,18 @@ class TestAppeal:
     def test_not_about_a_pass(self) -> None:
         assert judgement(decided(YES, appellate=NO)).appeal is None
 
-    def test_where_votes_differ(self) -> None:
-        given: dict[str, Any] = {"appellate": NO, "appeal": "on-disagreement"}
-        assert judgement(decided(NO, NO, **given)).appeal is None
-        verdict = decided(YES, YES, NO, **given)
-        assert (verdict.passed, judgement(verdict).cause) == (False, "disagreement")
+    def test_one_that_comes_to_nothing_is_no_verdict(self) -> None:
+        with pytest.raises(
+            Undecided, match=r"m1 failed it \(.*\), and the appeal gave no verdict: 429; ask less often$"
+        ):
+            decided(NO, appellate=DOWN)
 
-    def test_never(self) -> None:
-        assert judgement(decided(NO, appellate=YES, appeal="never")).appeal is None
-
-    @pytest.mark.parametrize(
-        ("replies", "appeal", "told"),
-        [([NO], "on-failure", "m1 failed it"), ([YES, YES, NO], "on-disagreement", "passed it with votes that differ")],
-    )
-    def test_one_that_comes_to_nothing_is_no_verdict(self, replies: list[str], appeal: Any, told: str) -> None:
-        with pytest.raises(Undecided, match=rf"{told} \(.*\), and the appeal gave no verdict: 429; ask less often$"):
-            decided(*replies, appellate=DOWN, appeal=appeal)
-
-    def test_is_asked_once_at_temperature_0(self) -> None:
-        above = Scripted(YES, name="above")
-        Panel(judges=models(NO), appellate=above, votes=3).decide(asked(), "a", "rubric")
-        assert [(ask.temperature, ask.seed) for ask in above.asks] == [(0.0, None)]
+    def test_all_are_asked_at_temperature_0(self) -> None:
+        above, judges = Scripted(YES, name="above"), models(NO, "prose", NO)
+        Panel(judges=judges, appellate=above).decide(asked(), "a", "rubric")
+        assert [len(model.asks) for model in judges] == [1, ATTEMPTS, 1]
+        asks = [ask for model in (*judges, above) for ask in model.asks]
+        assert {(ask.temperature, ask.seed) for ask in asks} == {(0.0, None)}
 
 
 class TestAudit:

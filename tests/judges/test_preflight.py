@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from pytest_recall.cases.settings import Settings
-from pytest_recall.cases.settings_fields import KnownVerdict
+from pytest_recall.cases.settings_fields import Judging, KnownVerdict
 from pytest_recall.files.errors import RecallError
+from pytest_recall.judges.judge_call import ATTEMPTS
 from pytest_recall.judges.model_judges import INQUIRIES, ModelJudge
 from pytest_recall.judges.panel import Panel
 from pytest_recall.judges.preflight import BUILT_IN, known_answers, run_preflight
@@ -18,14 +19,14 @@ from tests.helpers.samples import case
 from tests.helpers.scripted import Scripted
 from tests.judges.panels import KNOWN, NO, YES
 
-RUBRIC = Settings(owner="us", criteria=KNOWN)
+RUBRIC = Settings(owner="us", judge=Judging(criteria=KNOWN))
 TRUTH = [YES if one.passes else NO for one in BUILT_IN["rubric"]]
 
 
-def flown(*replies: str | Reply | ModelError, allowed: int = 1) -> tuple[Preflight, str, int]:
+def flown(*replies: str | Reply | ModelError) -> tuple[Preflight, str, int]:
     """Return how a model did, what is said of it, and how often it was asked."""
     model = Scripted(*replies)
-    result, problem, unheard = run_preflight(model, inquire, BUILT_IN["rubric"], attempts=1, allowed=allowed)
+    result, problem, unheard = run_preflight(model, inquire, BUILT_IN["rubric"])
     assert not unheard
     return result, problem, len(model.asks)
 
@@ -54,10 +55,20 @@ def test_one_mistake_is_allowed() -> None:
 @pytest.mark.parametrize("always", [YES, NO, "prose"])
 def test_it_ends_with_the_mistake_that_is_too_many(always: str) -> None:
     result, problem, asked = flown(always)
-    assert result == Preflight(asked, 2, 1)
-    assert asked < 6
-    assert problem.startswith(f"scripted misjudged 2 of {asked} known answers of the judge `rubric`, and 1 may be (“")
+    assert result == Preflight(result.asked, 2, 1)
+    assert result.asked < 6
+    assert asked == result.asked * (ATTEMPTS if always == "prose" else 1)
+    assert problem.startswith(
+        f"scripted misjudged 2 of {result.asked} known answers of the judge `rubric`, and 1 may be (“"
+    )
     assert "\n" not in problem
+
+
+@pytest.mark.parametrize(("count", "allowed"), [(1, 0), (5, 0), (6, 1), (12, 2)])
+def test_one_in_six_may_be_misjudged(count: int, allowed: int) -> None:
+    known = KnownVerdict(judge="rubric", input="?", answer="!", arguments={"expected": "x"}, passes=True)
+    result, _, _ = run_preflight(Scripted(YES), inquire, (known,) * count)
+    assert result == Preflight(count, 0, allowed)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +76,7 @@ def test_it_ends_with_the_mistake_that_is_too_many(always: str) -> None:
 )
 def test_what_keeps_it_from_being_asked_is_named_in_its_place(trouble: str) -> None:
     model = Scripted(NO, ModelError(f"scripted: {trouble}"))
-    result, problem, unheard = run_preflight(model, inquire, BUILT_IN["rubric"], attempts=1, allowed=1)
+    result, problem, unheard = run_preflight(model, inquire, BUILT_IN["rubric"])
     assert (result, unheard) == (Preflight(2, 2, 1), True)
     assert problem == f"scripted could not be asked about 1 of 2 known answers of the judge `rubric`: {trouble}"
 
@@ -81,7 +92,7 @@ class TestModelJudge:
 
     def judge(self, *replies: str, strictness: Any = "stop", appellate: Scripted | None = None) -> tuple[Any, Scripted]:
         model = Scripted(*replies)
-        panel = Panel(judges=(model,), appellate=appellate, attempts=1)
+        panel = Panel(judges=(model,), appellate=appellate)
         return ModelJudge("rubric", panel, RUBRIC, strictness), model
 
     def test_it_is_flown_once_and_told_once(self) -> None:
@@ -119,9 +130,8 @@ class TestModelJudge:
         known = KnownVerdict(
             judge="rubric", input="?", answer="!", arguments={"criteria": ["grounded", "tone"]}, passes=True
         )
-        settings = RUBRIC.model_copy(
-            update={"thresholds": {"rubric": 0.9}, "preflight_cases": (known,), "preflight_allowed": 0}
-        )
+        judging = Judging(criteria=KNOWN, known_answers=(known,))
+        settings = RUBRIC.model_copy(update={"thresholds": {"rubric": 0.9}, "judge": judging})
         model = Scripted('{"reasoning": "So.", "scores": {"tone": 3, "grounded": 1}}')
         with pytest.raises(RecallError, match=r"should pass: score 0\.88, below 0\.9"):
             ModelJudge("rubric", Panel(judges=(model,)), settings, "stop").ready()

@@ -225,7 +225,7 @@ def test_judging_models_are_asked_by_batch_and_the_known_answers_directly(
     pytester: pytest.Pytester, service: Service
 ) -> None:
     cases = [asking(name, judges=[{"rubric": "is polite"}]) for name in TWO]
-    rubric = batched(requests=2, more=f"judge: '{service.url}/v1#gpt-4o-mini'\npreflight: warn\n")
+    rubric = batched(requests=2, more=f"judge: {{model: '{service.url}/v1#gpt-4o-mini', preflight: warn}}\n")
     checkout = project(service, "return plain_sync(question)", rubric=rubric).with_cases(*cases).at(pytester)
     result = run(checkout)
     result.assert_outcomes(passed=2)

@@ -9,7 +9,7 @@ import pytest
 from pytest_recall.trials.trial import Judgement, Verdict
 from tests.helpers import kept
 from tests.helpers.project import Checkout, case
-from tests.helpers.scripted import JUDGED, asks, judged, model, times_asked
+from tests.helpers.scripted import AUDITED_CASE, JUDGED, asks, judged, model, times_asked
 
 OTHER = {"pairwise": {"against": "nothing of use"}}
 
@@ -120,25 +120,13 @@ def test_several_judges_are_a_panel_whose_majority_decides(pytester: pytest.Pyte
 
 
 def test_a_pass_that_is_audited_may_turn_out_false(pytester: pytest.Pytester) -> None:
-    checkout = judged(
-        asks("a", "wrong"), judge="generous", appellate_judge="oracle", audit_passes=1.0, preflight="off"
-    ).at(pytester)
+    checkout = judged(asks(AUDITED_CASE, "wrong"), judge="generous", appellate="oracle", preflight="off").at(pytester)
     result = checkout.run("eval", "-v")
     result.assert_outcomes(failed=1)
-    verdict, judgement = verdict_on(checkout, "a")
+    verdict, judgement = verdict_on(checkout, AUDITED_CASE)
     assert (verdict.model, judgement.cause, judgement.overturned) == (model("oracle"), "audit", True)
     result.stdout.fnmatch_lines(["  audited passes: 1 asked, 1 overturned; an overturned one was a false pass"])
     assert checkout.scorecard()["judged_by_models"]["audited_passes"] == {"asked": 1, "overturned": 1, "unheard": 0}
-
-
-def test_an_appeal_only_where_votes_differ(pytester: pytest.Pytester) -> None:
-    judges = ["generous", "oracle", "second"]
-    cases = (asks("agreed", "right"), asks("differs", "wrong"))
-    more: dict[str, Any] = {"appellate_judge": "third", "appeal": "on-disagreement", "audit_passes": 0}
-    checkout = judged(*cases, judge=judges, preflight="off", **more).at(pytester)
-    checkout.run("eval").assert_outcomes(passed=1, failed=1)
-    assert times_asked(checkout).count("third") == 1
-    assert verdict_on(checkout, "differs")[1].cause == "disagreement"
 
 
 def test_an_appeal_takes_back_what_a_judge_gets_wrong(pytester: pytest.Pytester) -> None:
@@ -154,7 +142,7 @@ def test_an_appeal_takes_back_what_a_judge_gets_wrong(pytester: pytest.Pytester)
         return wrong.count("failed"), wrong.count("passed")
 
     assert mistaken() == (3, 7)
-    assert mistaken(appellate_judge="oracle", audit_passes=0.5) == (0, 2)
+    assert mistaken(appellate="oracle") == (0, 7)
 
 
 class TestCalibration:
@@ -211,8 +199,8 @@ class TestWithoutAModel:
         result = checkout.run("eval")
         result.stdout.fnmatch_lines(
             [
-                "eval/cases.yaml:1: judges: rubric: asks a model, and none is named; give --judge SELECTOR, or `judge`"
-                " in eval/rubric.yaml"
+                "eval/cases.yaml:1: judges: rubric: asks a model, and none is named; give --judge SELECTOR, or write"
+                " `judge: {model: SELECTOR}` in eval/rubric.yaml"
             ]
         )
         assert result.ret == 2
@@ -225,10 +213,8 @@ class TestWithoutAModel:
         ("rubric", "sentence"),
         [
             ({"judge": ["none"]}, "python:judge.py:none: judge.py has no name `none`*"),
-            ({"judge": ["oracle", "oracle"]}, "*is named twice; to ask it several times, set `votes` in*"),
-            ({"appellate_judge": "oracle"}, "the appellate judge * is a primary one as well; name another model"),
-            ({"audit_passes": 0.1}, "*`audit_passes` has no effect without an appellate judge; give*"),
-            ({"appeal": "never"}, "*`appeal` has no effect without an appellate judge; give*"),
+            ({"judge": ["oracle", "oracle"]}, "*is named twice; name each model once"),
+            ({"appellate": "oracle"}, "the appellate judge * is a primary one as well; name another model"),
         ],
     )
     def test_what_would_have_no_effect_is_refused(

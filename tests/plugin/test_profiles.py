@@ -166,7 +166,9 @@ def test_calls_are_recorded_and_replayed(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     checkout = made(pytester, models={"judge": grader.selector})
-    (pytester.path / "eval/rubric.yaml").write_text("owner: ada\npreflight: off\ncassette_kinds: {judge: cassette}\n")
+    (pytester.path / "eval/rubric.yaml").write_text(
+        "owner: ada\njudge: {preflight: 'off'}\ncassette_kinds: {judge: cassette}\n"
+    )
     two = "3d/q001 or 3d/q002"
     checkout.run(FILE, "-k", two, "--record").assert_outcomes(passed=2)
     recorded = len(grader.bodies)
@@ -181,7 +183,7 @@ def test_a_judge_gets_the_time_that_the_profile_says(
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     grader.waits = 0.5
     checkout = made(pytester, models={"judge": grader.selector, "timeout": 200})
-    (pytester.path / "eval/rubric.yaml").write_text("owner: ada\npreflight: off\n")
+    (pytester.path / "eval/rubric.yaml").write_text("owner: ada\njudge: {preflight: 'off'}\n")
     assert "did not answer within 0.2 s" in checkout.run(FILE, "-k", "3d", "--maxfail", "1").stdout.str()
 
 

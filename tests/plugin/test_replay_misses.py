@@ -360,7 +360,7 @@ def test_a_miss_of_a_judge_names_the_text_that_differs_and_not_the_mark_around_i
     pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-a-test")
-    rubric = f"owner: us\njudge: openai:judge-1;{upstream.url}/v1\npreflight: 'off'\n"
+    rubric = f"owner: us\njudge: {{model: 'openai:judge-1;{upstream.url}/v1', preflight: 'off'}}\n"
     kind = asking("a", input="echo at nine", judges=[{"rubric": {"expected": "It is kind."}}])
     upstream.says = '{"reasoning": "Fine.", "scores": {"requirement": 1}}'
 

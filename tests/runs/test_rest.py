@@ -97,6 +97,6 @@ def test_it_travels_to_a_worker() -> None:
 def test_settings_that_decide_verdicts_are_named_if_they_change() -> None:
     before = setting_lines(rubric={"owner": "ana", "confirm": "2of3"}, model="m1", judge=("j1",), memory=None)
     assert before == ('judge: ["j1"]', 'model: "m1"', 'rubric.confirm: "2of3"', 'rubric.owner: "ana"')
-    now = setting_lines(rubric={"owner": "bob", "votes": 3, "prices": {"m": 1}}, model="m2", judge=("j1",))
-    assert changes(before, now) == ["model", "rubric.confirm", "rubric.votes"]
+    now = setting_lines(rubric={"owner": "bob", "due_blocks": True, "prices": {"m": 1}}, model="m2", judge=("j1",))
+    assert changes(before, now) == ["model", "rubric.confirm", "rubric.due_blocks"]
     assert changes(before, before) == []

@@ -137,9 +137,9 @@ def _check_selectors(rubric: Settings, name: str) -> None:
     from pytest_recall.memory.selector import parse as parse_memory
     from pytest_recall.models.model import parse
 
-    appellate = [] if rubric.appellate_judge is None else [rubric.appellate_judge]
-    named: list[tuple[str, str, Callable[[str], object]]] = [("judge", one, parse) for one in rubric.judge]
-    named += [("appellate_judge", one, parse) for one in appellate]
+    appellate = [] if rubric.judge.appellate is None else [rubric.judge.appellate]
+    named: list[tuple[str, str, Callable[[str], object]]] = [("judge.model", one, parse) for one in rubric.judge.model]
+    named += [("judge.appellate", one, parse) for one in appellate]
     named += [("memory", one, parse_memory) for one in ([] if rubric.memory is None else [rubric.memory])]
     problems = []
     for field, selector, read in named:
@@ -201,7 +201,7 @@ def _note_judges(rubric: Settings, place: Place, cases: Iterable[Case]) -> None:
     """Say which cases a model judges where the rubric names none: pytest refuses these without `--judge`."""
     kinds = set(get_args(JudgeKind))
     asking = [case for case in cases if any(call.name in kinds for call in case.judges)]
-    if not asking or rubric.judge:
+    if not asking or rubric.judge.model:
         return
     # A fixture of the project may judge in place of ours.
     own: list[str] = []
@@ -214,7 +214,7 @@ def _note_judges(rubric: Settings, place: Place, cases: Iterable[Case]) -> None:
         verb = "asks" if len(left) == 1 else "ask"
         say(
             f"note: {judges} {verb} a model, and {place.name(place.rubric)} names none; give --judge to each run, or"
-            " write `judge` there"
+            " write `judge: {model: SELECTOR}` there"
         )
 
 

@@ -10,30 +10,25 @@ from pydantic import (
     ConfigDict,
     Field,
     field_validator,
-    model_validator,
 )
 
 from pytest_recall.cases.gate import Blocks, Gate
 from pytest_recall.cases.settings_fields import (
     Allowed,
-    Appeals,
-    Bound,
     Confirm,
     Count,
-    Criterion,
-    CriterionName,
     Dollars,
     HeaderNames,
-    KnownVerdict,
+    JudgeTable,
+    Judging,
     RateLimit,
     Replay,
     Score,
     Some,
-    Strictness,
     VolatilePattern,
     WrittenNames,
 )
-from pytest_recall.files.errors import FieldError, RecallError, nearest
+from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.validation import Name
 from pytest_recall.models.rate import PROGRAMS, Rate, Target, target_of
 from pytest_recall.models.settings import Batching, CallPatterns, Hosts, Prices
@@ -133,46 +128,9 @@ class Settings(BaseModel):
     quarantine_days: Some = Field(
         default=30, description="For how many days at most; from then on its fails count like any other's."
     )
-    judge: WrittenNames = Field(
-        default=(), description="The model that judges, as a selector; a list of them is a panel that votes."
-    )
-    appellate_judge: Name | None = Field(
-        default=None, description="The model whose verdict takes the place of one that fails an answer, as a selector."
-    )
-    votes: Annotated[int, Field(strict=True, ge=1, le=25)] = Field(
-        default=1, description="How often each judging model is asked about an answer; the majority decides."
-    )
-    appeal: Appeals = Field(
-        default="on-failure",
-        description="When the appellate judge is asked: `on-failure`, `on-disagreement` of votes, or `never`.",
-    )
-    audit_passes: Score = Field(
-        default=0.05, description="The share of passes that the appellate judge checks as well, drawn by seed."
-    )
-    judge_attempts: Annotated[int, Field(strict=True, ge=1, le=10)] = Field(
-        default=3, description="How often a judging model is asked before its judgement counts as unreadable."
-    )
-    judge_reads: Annotated[int, Field(strict=True, ge=200)] = Field(
-        default=24_000, description="Characters of passages or excerpts that a judging model is shown at most."
-    )
-    criteria: dict[CriterionName, Criterion] = Field(
-        default={}, description="What the judge `rubric` scores: a question with its scale, by name."
-    )
-    judge_min_kappa: Score | None = Field(
-        default=None,
-        description="The lowest kappa with people of a judging model whose verdicts count; without it, all do.",
-    )
-    judge_kappa_bound: Bound = Field(
-        default="estimate",
-        description="What has to reach it: kappa itself (`estimate`), or the `lower` bound of its 95 % interval.",
-    )
-    preflight: Strictness = Field(
-        default="stop",
-        description="What a judging model that misjudges known answers does to the run: `stop`, `warn`, or `off`.",
-    )
-    preflight_allowed: Count = Field(default=1, description="Known answers that a judging model may misjudge.")
-    preflight_cases: tuple[KnownVerdict, ...] = Field(
-        default=(), description="Answers with known verdicts, in place of the built-in ones of that judge."
+    judge: JudgeTable = Field(
+        default=Judging.model_construct(),
+        description="The models that judge: which, on what, and what is asked of them first.",
     )
     baselines: WrittenNames = Field(
         default=(), description="Agents that each run asks the same cases beside the one under test, by name."
@@ -300,12 +258,6 @@ class Settings(BaseModel):
                 raise ValueError(f"`{key}` is the same as `{named[target]}`; give one of them")
             named[target] = key
         return limits
-
-    @model_validator(mode="after")
-    def _has_effect(self) -> Settings:
-        if self.judge_min_kappa is None and "judge_kappa_bound" in self.model_fields_set:
-            raise FieldError("judge_kappa_bound", "has no effect without `judge_min_kappa`; give both, or neither")
-        return self
 
     def rules(self) -> Rules:
         """Return by what recorded calls are found again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -167,12 +168,8 @@ class RateLimit(BaseModel):
         return Rate(requests, tokens)
 
 
-Appeals = Literal["on-failure", "on-disagreement", "never"]
-"""When the appellate judge is asked: about each fail, where votes differ, or about audited passes only."""
 Strictness = Literal["stop", "warn", "off"]
 JudgeKind = Literal["rubric", "memory", "pairwise", "paper"]
-Bound = Literal["estimate", "lower"]
-"""Which figure of a calibration is compared: kappa itself, or the lower bound of its interval."""
 
 _Text = Annotated[str, Field(min_length=1)]
 _Level = Annotated[int, Field(ge=0, le=100)]
@@ -229,6 +226,45 @@ class KnownVerdict(_Written):
     answer: _Text
     arguments: dict[str, JsonValue] = {}
     passes: Annotated[bool, Field(strict=True)]
+
+
+def _is_table(value: Any) -> Any:
+    if isinstance(value, str | list | tuple):
+        raise ValueError(f"is a table; write `judge: {{model: {json.dumps(value, ensure_ascii=False)}}}`")
+    return value
+
+
+class Judging(BaseModel):
+    """Which models judge, what they score an answer on, and what is asked of them first."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    model: WrittenNames = Field(
+        default=(), description="The model that judges, as a selector; a list of them is a panel that votes."
+    )
+    appellate: Name | None = Field(
+        default=None,
+        description="The model whose verdict takes the place of one that fails an answer, as a selector; it checks 5 %"
+        " of the passes as well, drawn by seed.",
+    )
+    criteria: dict[CriterionName, Criterion] = Field(
+        default={}, description="What the judge `rubric` scores: a question with its scale, by name."
+    )
+    min_kappa: Score | None = Field(
+        default=None,
+        description="The lowest kappa with people of a judging model whose verdicts count; without it, all do.",
+    )
+    preflight: Strictness = Field(
+        default="stop",
+        description="What a judging model that misjudges more than one in six known answers does to the run: `stop`,"
+        " `warn`, or `off`.",
+    )
+    known_answers: tuple[KnownVerdict, ...] = Field(
+        default=(), description="Answers with known verdicts, in place of the built-in ones of that judge."
+    )
+
+
+JudgeTable = Annotated[Judging, BeforeValidator(_is_table)]
 
 
 QUARANTINE_DAYS = 30

@@ -65,7 +65,7 @@ class AnswerJudge:
         self._bench = bench
         self._panel = panel
         # What is replayed was tried with the known answers when it was recorded.
-        self._judge = ModelJudge(PAPER, panel, rubric, "off" if calls.mode == "replay" else rubric.preflight)
+        self._judge = ModelJudge(PAPER, panel, rubric, "off" if calls.mode == "replay" else rubric.judge.preflight)
         self._metric = f"{bench.dataset.format}_judge"
         self._known_answers: list[tuple[Call, ...]] = []
 
@@ -93,7 +93,7 @@ class AnswerJudge:
         (call,) = judges_of(question, dataset, (), (JudgeCall(name=PAPER),))
         answer, case = Answer(text=trial.answer.text), _case(question, call)
         inquiry = paper.inquiry(answer, case, **call.arguments)
-        text = json.dumps([self.name, self._panel.appeal, self._panel.audit, inquiry.version, inquiry.parts])
+        text = json.dumps([self.name, self._panel.audit, inquiry.version, inquiry.parts])
         key = hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
         blank = Verdict(passed=None, judge=PAPER, version=inquiry.version, panel=self.name, asked=key)
         return _Asked(blank, lambda: self._judge(answer, case, **call.arguments))

@@ -110,7 +110,7 @@ class ProfileCases:
         reply = reply_of(answerer, asked_with(case.input, answer.passages, case.context.context))
         return replace(answer, text=reply, by="model")
 
-    def judge(self, found: Callable[[str], Model], *, attempts: int, preflight: bool) -> PointsJudge:
+    def judge(self, found: Callable[[str], Model], *, preflight: bool) -> PointsJudge:
         """Return who judges these cases; `found` finds a model by its selector. Raises RecallError."""
         settings = self.settings
         corpus = settings.corpus
@@ -118,7 +118,7 @@ class ProfileCases:
         if settings.judge in (None, LEXICAL):
             return PointsJudge(self._asked, LexicalJudge(days), preflight=False)
         appellate = None if settings.appellate is None else found(settings.appellate)
-        panel = Panel(judges=(found(settings.judge or ""),), appellate=appellate, attempts=attempts)
+        panel = Panel(judges=(found(settings.judge or ""),), appellate=appellate)
         return PointsJudge(self._asked, PanelJudge(panel, days, settings.run.judge_memory_window), preflight=preflight)
 
 

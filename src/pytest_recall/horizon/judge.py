@@ -23,8 +23,6 @@ from pytest_recall.trials.trial import Answer, Verdict
 
 READS = 24_000
 """Characters of excerpts that a judge is shown, and as many of what must not come out."""
-ALLOWED = 1
-"""Known answers that a model may misjudge."""
 PROMPTS = version_of("horizon", dict(memory_judge.VARIANTS), READS)
 """Tells the prompts of a model that judges apart from those of other versions."""
 
@@ -137,9 +135,7 @@ class PanelJudge:
         known = preflight.known_answers("memory", ())
         models = (*self._panel.judges, *([] if self._panel.appellate is None else [self._panel.appellate]))
         for model in models:
-            result = preflight.run_preflight(
-                model, memory_judge.inquiry, known, attempts=self._panel.attempts, allowed=ALLOWED
-            )
+            result = preflight.run_preflight(model, memory_judge.inquiry, known)
             if result.unheard:
                 raise RecallError(result.problem)
             if result.problem:

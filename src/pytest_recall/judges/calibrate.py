@@ -13,9 +13,9 @@ from pytest_recall.files.errors import CaseError, MissError, RecallError
 from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.judges.calibration import Agreement, JudgeKey, Opinion, Role, agreement
 from pytest_recall.judges.calibration_file import LabelLine
-from pytest_recall.judges.judge_identity import appeals_told, with_appeals
+from pytest_recall.judges.judge_identity import with_appeals
 from pytest_recall.judges.model_judges import ModelJudge
-from pytest_recall.judges.panel import Panel
+from pytest_recall.judges.panel import AUDITED, Panel
 from pytest_recall.models.model import Model, ModelError, Reply
 from pytest_recall.models.prices import call_of_reply
 from pytest_recall.models.reply_cache import Keeper, Rehearsed, Store
@@ -36,14 +36,13 @@ class Calibrated(NamedTuple):
     """How the judges did, and the calls that were made for it; what was kept is none of them.
 
     `left` are the ids of answers that were not judged, since no further call was to begin. `threshold` is the
-    rubric's for this judge, None without one, and `appeals` says when the appellate judge is asked, empty without one.
+    rubric's for this judge, None without one.
     """
 
     agreements: tuple[Agreement, ...]
     calls: tuple[Call, ...]
     left: tuple[str, ...] = ()
     threshold: float | None = None
-    appeals: str = ""
 
     def rows(self, date: str, labels: str) -> list[dict[str, Any]]:
         """Return the rows for eval/calibration.yaml: of each judge whose kappa is defined, and of all with the appeal.
@@ -61,7 +60,6 @@ class Calibrated(NamedTuple):
                 "false_fails": one.false_fails.times,
                 "unjudged": len(one.unjudged),
                 **({} if self.threshold is None else {"threshold": self.threshold}),
-                **({"appeals": self.appeals} if one.role == "whole" else {}),
                 "date": date,
                 "labels": labels,
             }
@@ -88,7 +86,7 @@ def contestants(panel: Panel) -> list[Contestant]:
     if len(alone) > 1:
         found.append(Contestant(panel.name, replace(panel, appellate=None), "stands"))
     if panel.appellate is not None:
-        above = replace(panel, judges=(panel.appellate,), appellate=None, votes=1)
+        above = replace(panel, judges=(panel.appellate,), appellate=None)
         found.append(Contestant(above.name, above, "stands"))
         found.append(Contestant(with_appeals(panel.name, above.name), panel, "whole"))
     return found
@@ -106,7 +104,6 @@ class LabelledSet:
         self._kind: JudgeKind = kind
         self._contestants = contestants(panel)
         self._primary = panel.name
-        self._appeals = "" if panel.appellate is None else appeals_told(panel.appeal, panel.audit)
         self._rubric = rubric
         self._versions: dict[tuple[str, str], str] = {}
         if not self.labels:
@@ -174,7 +171,6 @@ class LabelledSet:
             tuple(calls),
             tuple(left),
             threshold=self._rubric.thresholds.get(self._kind),
-            appeals=self._appeals,
         )
 
     def _opinion(self, written: LabelLine, panel: Panel) -> Opinion:
@@ -224,35 +220,27 @@ def panel_of(
 ) -> Panel:
     """Return the panel of these selectors, or of the rubric's, which messages call `name`.
 
-    `model_of` finds the model of a selector. Raises RecallError if no judge is named, one is not
-    found, or a setting would have no effect.
+    `model_of` finds the model of a selector. Raises RecallError if no judge is named, or one is not found.
     """
-    selectors = tuple(judges or rubric.judge)
-    appellate = appellate or rubric.appellate_judge
+    selectors = tuple(judges or rubric.judge.model)
+    appellate = appellate or rubric.judge.appellate
     if not selectors:
-        raise RecallError(f"asks a model, and none is named; give --judge SELECTOR, or `judge` in {name}")
-    _check(rubric, selectors, appellate, name)
+        raise RecallError(
+            f"asks a model, and none is named; give --judge SELECTOR, or write `judge: {{model: SELECTOR}}` in {name}"
+        )
+    _check(selectors, appellate)
     return Panel(
         judges=tuple(map(model_of, selectors)),
         appellate=None if appellate is None else model_of(appellate),
-        votes=rubric.votes,
-        appeal=rubric.appeal,
-        audit=rubric.audit_passes,
-        attempts=rubric.judge_attempts,
+        audit=AUDITED,
         seed=seed,
     )
 
 
-def _check(rubric: Settings, selectors: tuple[str, ...], appellate: str | None, name: str) -> None:
+def _check(selectors: tuple[str, ...], appellate: str | None) -> None:
     """Refuse what would have no effect, or not the one that is meant."""
     twice = next((selector for selector in selectors if selectors.count(selector) > 1), None)
     if twice is not None:
-        raise RecallError(f"the judge `{twice}` is named twice; to ask it several times, set `votes` in {name}")
+        raise RecallError(f"the judge `{twice}` is named twice; name each model once")
     if appellate in selectors:
         raise RecallError(f"the appellate judge `{appellate}` is a primary one as well; name another model")
-    for field in ("appeal", "audit_passes"):
-        if appellate is None and field in rubric.model_fields_set:
-            raise RecallError(
-                f"{name}: `{field}` has no effect without an appellate judge; give --appellate-judge, or"
-                " `appellate_judge`"
-            )

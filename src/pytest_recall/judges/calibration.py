@@ -16,8 +16,7 @@ from pydantic import (
 )
 
 from pytest_recall.cases.case import ID_PATTERN, Case, JudgeCall
-from pytest_recall.cases.settings import Settings
-from pytest_recall.cases.settings_fields import Bound, JudgeKind
+from pytest_recall.cases.settings_fields import JudgeKind
 from pytest_recall.metrics.agreement import Confusion, Kappa, kappa, percent_agreement
 from pytest_recall.metrics.intervals import Interval, wilson
 from pytest_recall.trials.execution import Result
@@ -36,8 +35,7 @@ class Calibration(NamedTuple):
     """Agreement with people over `n` answers: Cohen's kappa, 1 for all, 0 for as much as by chance.
 
     `low` is the lower bound of its 95 % interval, None if it is unknown. `labels` counts who said what, None in a
-    row of a version that did not. `threshold` is what the rubric held the judge's scores to, None for the judge's own,
-    and `appeals` says when another judge was asked after it, empty if none was.
+    row of a version that did not. `threshold` is what the rubric held the judge's scores to, None for the judge's own.
     """
 
     kappa: float
@@ -45,7 +43,6 @@ class Calibration(NamedTuple):
     low: float | None = None
     labels: Confusion | None = None
     threshold: float | None = None
-    appeals: str = ""
 
 
 class Reviews(NamedTuple):
@@ -59,7 +56,7 @@ class Reviews(NamedTuple):
 class Panels(NamedTuple):
     """What models judged in a run: verdicts by judge, with its calibration if there is one.
 
-    `appeals` are those about fails and disagreements, `audits` the checks of passes, of which
+    `appeals` are those about fails, `audits` the checks of passes, of which
     the overturned ones are false passes; `retried` counts replies that could not be used
     before one could, `split` verdicts on votes that differed, `compared` comparisons and
     `flips` those of them that followed the position.
@@ -86,13 +83,15 @@ class Panels(NamedTuple):
         return sum(count for key, count in self.verdicts.items() if key not in self.calibrations)
 
 
-def unproven(trial: Trial | Result, known: Mapping[JudgeKey, Calibration], standard: Standard | None) -> str:
+def unproven(trial: Trial | Result, known: Mapping[JudgeKey, Calibration], min_kappa: float | None) -> str:
     """Return why the outcome of `trial` counts for nothing, in words; empty if it counts.
+
+    `min_kappa` is what the rubric asks of judging models, None if nothing.
 
     A fail counts as soon as one judge fails the answer that has to be believed; a pass rests on
     every verdict. Judges that ask no model are believed.
     """
-    if standard is None or not trial.outcome.is_verdict:
+    if min_kappa is None or not trial.outcome.is_verdict:
         return ""
     failed = trial.outcome is Outcome.FAILED
     short: dict[str, None] = {}
@@ -101,7 +100,7 @@ def unproven(trial: Trial | Result, known: Mapping[JudgeKey, Calibration], stand
             continue
         lacks = ""
         if verdict.judgement is not None:
-            lacks = standard.shortfall(known.get(JudgeKey(verdict.judge, verdict.model, verdict.version)))
+            lacks = shortfall(known.get(JudgeKey(verdict.judge, verdict.model, verdict.version)), min_kappa)
         if lacks:
             short[f"judge {verdict.judge}, {verdict.model}, version {verdict.version} {lacks}"] = None
         elif failed:
@@ -210,14 +209,13 @@ class Agreement(NamedTuple):
         """Whom the figures are of."""
         return f"{self.key.judge}, {self.key.model}, version {self.key.version}"
 
-    def shortfall(self, standard: Standard | None) -> str:
+    def shortfall(self, min_kappa: float | None) -> str:
         """Return what a judge whose verdict stands falls short by, as a sentence; empty if it does not."""
-        if standard is None or self.role != "stands":
+        if min_kappa is None or self.role != "stands":
             return ""
         if self.kappa is None:
-            return f"{self.name}: its kappa is undefined, and {standard.minimum:g} is asked for; label more answers"
-        low = None if self.kappa.interval is None else self.kappa.interval[0]
-        lacks = standard.shortfall(Calibration(self.kappa.value, self.n, low))
+            return f"{self.name}: its kappa is undefined, and {min_kappa:g} is asked for; label more answers"
+        lacks = shortfall(Calibration(self.kappa.value, self.n), min_kappa)
         return f"{self.name} {lacks}" if lacks else ""
 
 
@@ -297,26 +295,8 @@ class Label(BaseModel):
         )
 
 
-class Standard(NamedTuple):
-    """What is asked of a judge's kappa before its verdicts count: the minimum, and which figure has to reach it."""
-
-    minimum: float
-    bound: Bound = "estimate"
-
-    def shortfall(self, found: Calibration | None) -> str:
-        """Return what a judge falls short by, in words; empty if its verdicts count."""
-        if found is None:
-            return "is not calibrated"
-        if self.bound == "lower":
-            if found.low is None:
-                return "is calibrated without an interval"
-            if found.low < self.minimum:
-                return f"has a kappa of {found.kappa:.3f} that may be {found.low:.3f}, below {self.minimum:g}"
-        return f"has a kappa of {found.kappa:.3f}, below {self.minimum:g}" if found.kappa < self.minimum else ""
-
-
-def standard_of(rubric: Settings) -> Standard | None:
-    """Return what a rubric asks of a judging model before its verdicts count; None if nothing."""
-    if rubric.judge_min_kappa is None:
-        return None
-    return Standard(rubric.judge_min_kappa, rubric.judge_kappa_bound)
+def shortfall(found: Calibration | None, minimum: float) -> str:
+    """Return what a judge falls short by whose kappa has to reach `minimum`, in words; empty if its verdicts count."""
+    if found is None:
+        return "is not calibrated"
+    return f"has a kappa of {found.kappa:.3f}, below {minimum:g}" if found.kappa < minimum else ""

@@ -108,7 +108,6 @@ class _Row(BaseModel):
     false_passes: _Times | None = None
     false_fails: _Times | None = None
     threshold: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None
-    appeals: str = ""
 
     @property
     def labels(self) -> Confusion | None:
@@ -146,7 +145,6 @@ def read_calibrations(path: Path, name: str) -> dict[JudgeKey, Calibration]:
             low=None if row.interval is None else row.interval[0],
             labels=row.labels,
             threshold=row.threshold,
-            appeals=row.appeals,
         )
         for row in file.judges
     }

@@ -42,7 +42,6 @@ from pytest_recall.files.wording import one_line, plural
 from pytest_recall.judges.audit import GRADES, Grading, Only, grading, picks
 from pytest_recall.judges.audit_file import append_grades, export, labels, read_grades, read_import
 from pytest_recall.judges.calibrate import Calibrated, LabelledSet, panel_of
-from pytest_recall.judges.calibration import standard_of
 from pytest_recall.judges.calibration_file import Replies, append_labels, read_labels, write_calibrations
 from pytest_recall.judges.judges_text import audit_lines, calibration_json, calibration_markdown, terminal
 from pytest_recall.models.model import FORMS, Ask, Message, ModelError, Reply, parse
@@ -77,7 +76,7 @@ or --replay the calls go by the cassette DIR/_calibration/<name of LABELS>-<kind
 With --budget no call begins that may cost more than is left. What was not judged then is listed, nothing is
 written, and the exit code is 2: run the same command again to resume.
 
-Exits with 1 if a judge falls short of `judge_min_kappa` in the rubric.
+Exits with 1 if a judge falls short of `min_kappa` under `judge` in the rubric.
 """
 
 
@@ -101,7 +100,7 @@ def add_calibrate(commands: Commands) -> None:
     parser.add_argument(
         "--appellate-judge",
         metavar="SELECTOR",
-        help="the model that decides on appeal (default: `appellate_judge` in the rubric)",
+        help="the model that decides on appeal (default: `appellate` under `judge` in the rubric)",
     )
     parser.add_argument(
         "--kind", choices=get_args(JudgeKind), default="rubric", help="which judge it is (default: rubric)"
@@ -178,7 +177,7 @@ def run_calibrate(args: argparse.Namespace) -> int:
         return 2
     if args.write:
         _write(place, done, digest)
-    short = [told for one in done.agreements if (told := one.shortfall(standard_of(rubric)))]
+    short = [told for one in done.agreements if (told := one.shortfall(rubric.judge.min_kappa))]
     for told in short:
         say(told)
     return int(bool(short))

@@ -111,8 +111,8 @@ def _shown(value: object) -> str:
 
 
 MAX_TOKENS = 1024
-SAMPLED = 0.7
-"""The temperature where a model is asked several times; one that is asked once is asked at 0."""
+ATTEMPTS = 3
+"""How often a judging model is asked before its judgement counts as unreadable."""
 
 T = TypeVar("T")
 
@@ -150,9 +150,6 @@ class Seat:
     """A model with how it is asked. It counts the replies that could not be used."""
 
     model: Model
-    attempts: int = 3
-    temperature: float = 0.0
-    seed: int | None = None
     retried: int = 0
     replied: str | None = None
     ignored: set[str] = field(default_factory=set)
@@ -167,12 +164,11 @@ class Seat:
             messages=(Message("user", prompt.material),),
             system=prompt.system,
             max_tokens=MAX_TOKENS,
-            temperature=self.temperature,
-            seed=self.seed,
+            temperature=0.0,
             schema=prompt.schema,
         )
         problems: list[str] = []
-        for _ in range(self.attempts):
+        for _ in range(ATTEMPTS):
             reply = self.model.ask(_once_more(ask, prompt, problems))
             self.replied = reply.model or self.replied
             self.ignored.update(reply.ignored)
@@ -185,8 +181,7 @@ class Seat:
                 ask = replace(ask, max_tokens=2 * ask.max_tokens)
         # The last one was not followed by another.
         self.retried -= 1
-        times = "once" if self.attempts == 1 else f"{self.attempts} times"
-        raise Undecided(f"{self.model.name}: asked {times}, and the reply {problems[-1]}")
+        raise Undecided(f"{self.model.name}: asked {ATTEMPTS} times, and the reply {problems[-1]}")
 
     def signed(self, vote: Vote) -> Vote:
         """Return the vote with who gave it, and how often the model had to be asked again."""

@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeGuard
 
 from pytest_recall.judges.calibration import JudgeKey
-from pytest_recall.judges.judge_call import version_of
 from pytest_recall.trials.conditions import Conditions
 from pytest_recall.trials.execution import number_of
 from pytest_recall.trials.trial import Trial, Verdict, Vote
 
-_APPEAL, _AUDITED = "on-failure", 0.05
-"""What a rubric asks for that has an appellate judge and says no more."""
-
 
 class JudgingRules(NamedTuple):
-    """What a run holds its judges to: the rubric's thresholds by judge, and who is asked after them, and when.
+    """What a run holds its judges to: the rubric's thresholds by judge, and who is asked after them.
 
-    `appellate` and `appeals` are empty without an appeal.
+    `appellate` is empty where no one is.
     """
 
     thresholds: Mapping[str, float] = {}
     appellate: str = ""
-    appeals: str = ""
-
-
-def appeals_told(appeal: str, audited: float) -> str:
-    """Return when an appellate judge is asked, in words; `audited` is the share of passes that it checks, 0..1."""
-    return f"{appeal}, {audited:g} of the passes audited" if audited else appeal
 
 
 def with_appeals(panel: str, appellate: str) -> str:
@@ -51,13 +40,11 @@ def rules_of(settings: Iterable[str], trials: Iterable[Trial]) -> JudgingRules:
         except ValueError:
             continue  # Of a later version.
     seen = next((appeal.model for appeal in _appeals(trials) if appeal.model), "")
-    named = given.get("appellate_judge") or given.get("rubric.appellate_judge") or ""
-    appellate = seen or str(named)
+    table = given.get("rubric.judge")
+    named = given.get("appellate_judge") or (table.get("appellate") if _is_map(table) else None) or ""
     bars = given.get("rubric.thresholds")
     held = {name: bar for name, one in bars.items() if (bar := number_of(one)) is not None} if _is_map(bars) else {}
-    audited = number_of(given.get("rubric.audit_passes", _AUDITED)) or 0.0
-    told = appeals_told(str(given.get("rubric.appeal", _APPEAL)), audited) if appellate else ""
-    return JudgingRules(held, appellate, told)
+    return JudgingRules(held, seen or str(named))
 
 
 def _is_map(value: Any) -> TypeGuard[dict[str, Any]]:
@@ -78,18 +65,14 @@ def identity(verdict: Verdict, rules: JudgingRules) -> JudgeKey:
     judgement = verdict.judgement
     if judgement is None or not rules.appellate:
         return JudgeKey(verdict.judge, verdict.model, verdict.version)
-    seats = Counter(vote.model or verdict.model for vote in judgement.votes)
-    times = max(seats.values(), default=1)
-    panel = " + ".join(f"{model} ×{times}" if times > 1 else model for model in seats)
-    decided = judgement.appeal is not None and judgement.appeal.passed is not None
-    version = version_of(verdict.version, times) if decided and times > 1 else verdict.version
-    return JudgeKey(verdict.judge, with_appeals(panel, rules.appellate), version)
+    panel = " + ".join(vote.model or verdict.model for vote in judgement.votes)
+    return JudgeKey(verdict.judge, with_appeals(panel, rules.appellate), verdict.version)
 
 
 class OtherJudges(NamedTuple):
     """Who judged the same cases in two runs, where that differs: names in the `base` and in the `head`, and the cases.
 
-    A name has what tells the two apart: model, version, threshold, appeals, and the model as its provider calls it.
+    A name has what tells the two apart: model, version, threshold, and the model as its provider calls it.
     """
 
     base: tuple[str, ...]
@@ -102,7 +85,6 @@ class _Seat(NamedTuple):
 
     key: JudgeKey
     threshold: float | None
-    appeals: str
     replied: frozenset[str]
 
     def alike(self, other: _Seat, *, held: bool) -> bool:
@@ -110,7 +92,6 @@ class _Seat(NamedTuple):
         known = self.replied and other.replied
         return (
             self.key == other.key
-            and self.appeals == other.appeals
             and (not held or self.threshold == other.threshold)
             and (not known or self.replied == other.replied)
         )
@@ -121,8 +102,6 @@ class _Seat(NamedTuple):
         parts = [f"{key.judge}, {key.model}, version {key.version}" if key.model else key.judge]
         if other is None or self.threshold != other.threshold:
             parts += [] if self.threshold is None else [f"threshold {self.threshold:g}"]
-        if other is not None and self.appeals != other.appeals and self.appeals:
-            parts.append(self.appeals)
         if other is not None and self.replied != other.replied and self.replied and other.replied:
             parts.append(f"which replied as {' and '.join(sorted(self.replied))}")
         return ", ".join(parts)
@@ -159,7 +138,6 @@ def _seats(trial: Trial, rules: JudgingRules) -> dict[str, list[_Seat]]:
         seat = _Seat(
             identity(verdict, rules),
             rules.thresholds.get(verdict.judge),
-            "" if verdict.judgement is None else rules.appeals,
             frozenset(vote.replied for vote in votes if vote.replied),
         )
         found.setdefault(verdict.judge, []).append(seat)

@@ -109,6 +109,4 @@ def _held_otherwise(key: JudgeKey, found: Calibration, rules: JudgingRules) -> s
     if threshold != found.threshold:
         ours, theirs = ("its own" if bar is None else f"{bar:g}" for bar in (threshold, found.threshold))
         return f"the threshold is {ours}, and was {theirs} for the labels"
-    if rules.appeals != found.appeals:
-        return f"appeals are {rules.appeals}, and were {found.appeals} for the labels"
     return ""

@@ -253,9 +253,8 @@ GIVEN = frozenset({"known", "reads"})
 
 def prepared(kind: str, settings: Settings) -> preflight.Inquire:
     """Return what makes the question of a kind of judge, with what the rubric gives it."""
-    given = {"known": settings.criteria, "reads": settings.judge_reads}
     takes = inspect.signature(INQUIRIES[kind]).parameters
-    return partial(INQUIRIES[kind], **{name: value for name, value in given.items() if name in takes})
+    return partial(INQUIRIES[kind], known=settings.judge.criteria) if "known" in takes else INQUIRIES[kind]
 
 
 def signature(kind: str) -> inspect.Signature:
@@ -303,12 +302,10 @@ class ModelJudge:
         threshold = settings.thresholds.get(self.kind)
         compares = threshold is not None and "threshold" in inspect.signature(INQUIRIES[self.kind]).parameters
         inquire = partial(self._inquire, threshold=threshold) if compares else self._inquire
-        known = preflight.known_answers(self.kind, settings.preflight_cases)
+        known = preflight.known_answers(self.kind, settings.judge.known_answers)
         results: dict[str, Preflight] = {}
         for model in (*panel.judges, *([] if panel.appellate is None else [panel.appellate])):
-            results[model.name], problem, _ = preflight.run_preflight(
-                model, inquire, known, attempts=panel.attempts, allowed=settings.preflight_allowed
-            )
+            results[model.name], problem, _ = preflight.run_preflight(model, inquire, known)
             if problem and self._strictness == "stop":
                 self._problem = problem
                 break

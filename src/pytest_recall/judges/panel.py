@@ -1,4 +1,4 @@
-"""Combine several judges, or several asks of one, with an appeal and checks of passes, into one verdict."""
+"""Combine the votes of judging models, with an appeal and checks of passes, into one verdict."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pytest_recall.cases.settings_fields import Appeals
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import one_line
-from pytest_recall.judges.judge_call import SAMPLED, Inquiry, Seat, Undecided, version_of
+from pytest_recall.judges.judge_call import Inquiry, Seat, Undecided
 from pytest_recall.models.model import Model
 from pytest_recall.trials.trial import AppealCause, Judgement, Verdict, Vote, majority, middle
+
+AUDITED = 0.05
+"""The share of passes that an appellate judge checks in the runs of an eval set."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,17 +22,13 @@ class Panel:
 
     judges: tuple[Model, ...]
     appellate: Model | None = None
-    votes: int = 1
-    appeal: Appeals = "on-failure"
     audit: float = 0.0
-    attempts: int = 3
     seed: str = ""
 
     @property
     def name(self) -> str:
         """The primary judges in one text."""
-        times = f" ×{self.votes}" if self.votes > 1 else ""
-        return " + ".join(f"{judge.name}{times}" for judge in self.judges)
+        return " + ".join(judge.name for judge in self.judges)
 
     @property
     def roles(self) -> dict[str, Model]:
@@ -48,29 +46,26 @@ class Panel:
         had, a primary that was appealed against is no verdict either; one that is only audited stands.
         """
         failures: list[RecallError] = []
-        samples = ((model, sample) for model in self.judges for sample in range(self.votes))
-        votes = tuple(self._vote(inquiry, model, sample, failures) for model, sample in samples)
+        votes = tuple(heard(inquiry, Seat(model=model), failures) for model in self.judges)
         primary = majority(votes)
         if primary is None:
             raise Undecided(_missing(votes)) from failures[0]
-        version = version_of(inquiry.version, self.votes) if self.votes > 1 else inquiry.version
         verdict = Verdict(
             passed=primary,
             score=middle(votes),
             reason=_reason(votes, primary),
             model=self.name,
-            version=version,
+            version=inquiry.version,
             judgement=Judgement(votes=votes),
         )
-        cause = self._cause(votes, primary, f"{judge}/{case_id}")
+        cause = self._cause(primary, f"{judge}/{case_id}")
         if cause is None or self.appellate is None:
             return verdict
-        appeal = heard(inquiry, Seat(model=self.appellate, attempts=self.attempts), failures)
+        appeal = heard(inquiry, Seat(model=self.appellate), failures)
         judgement = Judgement(votes=votes, appeal=appeal, cause=cause)
         if appeal.passed is None:
             if cause != "audit":
-                told = "failed it" if primary is False else "passed it with votes that differ"
-                first = f"{self.name} {told} ({one_line(verdict.reason, 120)})"
+                first = f"{self.name} failed it ({one_line(verdict.reason, 120)})"
                 raise Undecided(f"{first}, and the appeal gave no verdict: {appeal.error}") from failures[-1]
             return replace(verdict, judgement=judgement)
         before = f"{self.name} {'passed' if primary else 'failed'} it"
@@ -84,20 +79,11 @@ class Panel:
             judgement=judgement,
         )
 
-    def _vote(self, inquiry: Inquiry, model: Model, sample: int, failures: list[RecallError]) -> Vote:
-        seat = Seat(model=model, attempts=self.attempts)
-        if self.votes > 1:
-            # At temperature 0 the votes of one model would be the same one, several times over.
-            seat = Seat(model=model, attempts=self.attempts, temperature=SAMPLED, seed=sample + 1)
-        return heard(inquiry, seat, failures)
-
-    def _cause(self, votes: tuple[Vote, ...], passed: bool, key: str) -> AppealCause | None:
+    def _cause(self, passed: bool, key: str) -> AppealCause | None:
         """Return why the appellate judge is asked, or None if it is not."""
-        if self.appeal == "on-failure" and not passed:
+        if not passed:
             return "failed"
-        if self.appeal == "on-disagreement" and Judgement(votes=votes).split:
-            return "disagreement"
-        return "audit" if passed and drawn(key, self.seed, self.audit) else None
+        return "audit" if drawn(key, self.seed, self.audit) else None
 
 
 def drawn(key: str, seed: str, share: float) -> bool:

@@ -14,6 +14,8 @@ from pytest_recall.models.model import Model, ModelError
 from pytest_recall.trials.trial import Answer, Preflight, Vote
 
 Inquire = Callable[..., Inquiry]
+ALLOWED = 6
+"""A judging model may misjudge one in so many known answers."""
 
 
 class PreflightResult(NamedTuple):
@@ -27,15 +29,13 @@ class PreflightResult(NamedTuple):
     unheard: bool = False
 
 
-def run_preflight(
-    model: Model, inquire: Inquire, known: Sequence[KnownVerdict], *, attempts: int, allowed: int
-) -> PreflightResult:
-    """Put the `known` answers to `model`, up to the one by which more than `allowed` are wrong.
+def run_preflight(model: Model, inquire: Inquire, known: Sequence[KnownVerdict]) -> PreflightResult:
+    """Put the `known` answers to `model`, up to the one by which more are wrong than one in `ALLOWED`.
 
     An answer that it does not judge, for whatever reason, is one that it judges wrong.
     Raises ValueError for arguments that the judge does not take.
     """
-    wrong = unasked = 0
+    wrong, unasked, allowed = 0, 0, len(known) // ALLOWED
     for asked, one in enumerate(known, 1):
         case = Case.model_validate(
             {
@@ -50,7 +50,7 @@ def run_preflight(
         inquiry = inquire(Answer(text=one.answer), case, **one.arguments)
         trouble = None
         try:
-            vote = inquiry.hear(Seat(model=model, attempts=attempts))
+            vote = inquiry.hear(Seat(model=model))
         except RecallError as error:
             vote, trouble = Vote(error=str(error)), error if isinstance(error, ModelError) else None
         if vote.passed is one.passes:
@@ -70,8 +70,8 @@ def run_preflight(
             return PreflightResult(
                 Preflight(asked, wrong, allowed),
                 f"{model.name} misjudged {wrong} of {asked} known answers of the judge `{one.judge}`, and {allowed} may"
-                f" be (“{one_line(one.answer, 60)}” {one_line(said, 160)}); choose another `judge`, or say `preflight:"
-                " warn` in rubric.yaml",
+                f" be (“{one_line(one.answer, 60)}” {one_line(said, 160)}); choose another judge, or write"
+                " `judge: {preflight: warn}` in rubric.yaml",
             )
     return PreflightResult(Preflight(len(known), wrong, allowed))
 

@@ -37,7 +37,7 @@ def judge_of(config: pytest.Config, kind: JudgeKind) -> ModelJudge:
         panel = panel_of(config)
     except RecallError as error:
         pytest.fail(f"judge_{kind}: {error}", pytrace=False)
-    judge = ModelJudge(kind, panel, rubric, rubric.preflight if is_asked_today(config) else "off")
+    judge = ModelJudge(kind, panel, rubric, rubric.judge.preflight if is_asked_today(config) else "off")
     judge.ready = tape.known_answers()(judge.ready)  # type: ignore[method-assign]
     return judge
 
@@ -92,12 +92,11 @@ def calibrations_of(config: pytest.Config) -> Mapping[JudgeKey, Calibration]:
     """Return the calibrations that the verdicts of this session are held to, read once. Raises RecallError."""
     found = config.stash.get(CALIBRATIONS, None)
     if found is None:
-        from pytest_recall.judges.calibration import standard_of
         from pytest_recall.judges.calibration_file import read_calibrations
 
         plan = run_of(config).plan
         path = plan.place.calibration
-        asked = standard_of(plan.rubric) is not None
+        asked = plan.rubric.judge.min_kappa is not None
         found = config.stash[CALIBRATIONS] = read_calibrations(path, plan.place.name(path)) if asked else {}
     return found
 
@@ -106,5 +105,4 @@ def unproven(config: pytest.Config, result: Result) -> str:
     """Return why an outcome counts for nothing: a judge falls short of what the rubric asks for. Empty if it counts."""
     from pytest_recall.judges import calibration
 
-    standard = calibration.standard_of(run_of(config).plan.rubric)
-    return calibration.unproven(result, calibrations_of(config), standard)
+    return calibration.unproven(result, calibrations_of(config), run_of(config).plan.rubric.judge.min_kappa)

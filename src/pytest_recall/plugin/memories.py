@@ -292,8 +292,7 @@ def judges_of(config: pytest.Config, path: Path) -> Mapping[str, PointsJudge]:
     rubric = config.stash[RUN].plan.rubric
     judge = source.judge(
         lambda selector: _model(config, source, selector, "judge"),
-        attempts=rubric.judge_attempts,
-        preflight=is_asked_today(config) and rubric.preflight != "off",
+        preflight=is_asked_today(config) and rubric.judge.preflight != "off",
     )
     judge.ready = tape.known_answers()(judge.ready)  # type: ignore[method-assign]
     return {JUDGE: judge}

@@ -217,12 +217,12 @@ def define(group: OptionGroup) -> None:
         "--recall-judge",
         action="append",
         metavar="SELECTOR",
-        help="the model that judges, in place of `judge` in rubric.yaml; given several times, a panel that votes",
+        help="the model that judges, in place of `judge.model` in rubric.yaml; given several times, a panel that votes",
     )
     group.addoption(
         "--recall-appellate-judge",
         metavar="SELECTOR",
-        help="the model whose verdict replaces one that fails an answer, instead of `appellate_judge` in rubric.yaml",
+        help="the model whose verdict replaces one that fails an answer, instead of `judge.appellate` in rubric.yaml",
     )
     group.addoption(
         "--recall-memory",

@@ -39,7 +39,7 @@ So does, under each of them, what leaves that unknown: more chosen cases without
 than `no_verdict_allowed` in the rubric, a test beside the cases that failed, a pytest that did not come to
 its end. With `never` nothing does. The reason is said on standard error.
 A gate of the rubric that is missed makes it 1 as well, unless the gate only informs, or with `never`.
-A fail by a judging model that falls short of `judge_min_kappa` in the rubric counts as none.
+A fail by a judging model that falls short of `min_kappa` in the rubric counts as none.
 
 Where a run of a pull request blocks for nothing but affected cases that were not evaluated, a step of
 GitHub has the output `waivable`: `recall ci waive` lets a reviewer decide.
@@ -149,7 +149,7 @@ baseline may be committed or come from another checkout. Cases are paired by id;
 text or judges changed is another question, and is left out.
 
 A case with `trials` in either run is compared by how often it passed, on as many trials of both.
-A fail by a judge that falls short of `judge_min_kappa` is no verdict, and left out.
+A fail by a judge that falls short of `min_kappa` is no verdict, and left out.
 
 A drop is `shown` if the exact McNemar test finds it at level --alpha, over all cases or in a
 scenario or dimension (Holm's adjustment); where cases have `trials`, the sign-flip test. Two runs

@@ -302,7 +302,7 @@ def _notes(found: Comparison) -> Iterator[str]:
         )
     if found.left.unproven:
         yield (
-            f"A fail by a judge below `judge_min_kappa` is no verdict: {listed(found.left.unproven)};"
+            f"A fail by a judge below `min_kappa` is no verdict: {listed(found.left.unproven)};"
             " `recall judges calibrate` shows how far it agrees with people."
         )
     if found.left.changed:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
     from pytest_recall.replay.exchange import Call
     from pytest_recall.trials.execution import Result
-    from pytest_recall.trials.trial import Answer, Judgement
+    from pytest_recall.trials.trial import Answer
 
 MOST = 4
 """Values that are kept of one condition: an agent with more prompts or models than that is known by the first."""
@@ -229,23 +229,18 @@ def _judges(result: Result, rubric: Settings) -> str:
     """Return a digest over the models that judged first, and what they were shown; empty if none did.
 
     Whether someone is asked after them depends on the verdict, so that it is not a condition of it. Empty as well where
-    one of them did not come to a vote, or an appeal has put its own version in the place of several votes: the digest
-    would be another one with the same judges.
+    one of them did not come to a vote: the digest would be another one with the same judges.
     """
     judgements = [(verdict, verdict.judgement) for verdict in result.verdicts if verdict.judgement is not None]
-    if not judgements or not all(_is_comparable(judgement) for _, judgement in judgements):
+    if not judgements or any(vote.error for _, judgement in judgements for vote in judgement.votes):
         return ""
     judges = [
         [verdict.judge, verdict.version, sorted({f"{vote.model} {vote.replied or ''}" for vote in judgement.votes})]
         for verdict, judgement in judgements
     ]
-    return _digest([judges, {name: criterion.model_dump(mode="json") for name, criterion in rubric.criteria.items()}])
-
-
-def _is_comparable(judgement: Judgement) -> bool:
-    appealed = judgement.appeal is not None and judgement.appeal.passed is not None
-    several = len(judgement.votes) > len({vote.model for vote in judgement.votes})
-    return not any(vote.error for vote in judgement.votes) and not (appealed and several)
+    return _digest(
+        [judges, {name: criterion.model_dump(mode="json") for name, criterion in rubric.judge.criteria.items()}]
+    )
 
 
 def _named(name: str) -> str:

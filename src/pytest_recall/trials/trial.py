@@ -86,8 +86,8 @@ _USUAL = {"lapses": 0, "evidence": 1, "failed": 0, "tried": 0}
 BOXES = range(1, 6)
 
 
-AppealCause = Literal["failed", "disagreement", "audit"]
-"""Why the appellate judge was asked: the primary failed, its votes differed, or it is a check of a pass."""
+AppealCause = Literal["failed", "audit"]
+"""Why the appellate judge was asked: the primary failed the answer, or it is a check of a pass."""
 
 
 class Vote(NamedTuple):

@@ -201,5 +201,5 @@ def _by_models(
                 threads=args.concurrency,
                 at_once=at_once,
             )
-            judge.ready(models.rubric, models.rubric.preflight if kept else "off")
+            judge.ready(models.rubric, models.rubric.judge.preflight if kept else "off")
             return scores(judge), judge.counts
