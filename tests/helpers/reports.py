@@ -12,7 +12,7 @@ from pytest_recall.results.comparison import compare
 from pytest_recall.results.report import CaseStep, RecordedCalls, Report, Upstream, WrittenCase, fold
 from pytest_recall.results.scorecard import LastPass, summarize
 from pytest_recall.schedule.forecast import forecast
-from pytest_recall.trials.record import Header, Record
+from pytest_recall.trials.record import Header, Record, SetApart
 from pytest_recall.trials.trial import Answer, Judgement, Outcome, Passage, Row, Trial, Verdict, Vote
 from tests.helpers.samples import FAILED, TODAY, header, trial
 
@@ -108,7 +108,7 @@ def sample(**more: Any) -> Report:
         HOSTILE: written(HOSTILE, reference=HOSTILE, notes=HOSTILE, criteria=(HOSTILE,), edited=True),
     }
     given: dict[str, Any] = {
-        "head": header(*picks, total=40, quarantined=("flaky (since 2026-03-10, anna, 2 lapses)",)),
+        "head": header(*picks, total=40, quarantined=(SetApart("flaky", "2026-03-10", owner="anna", lapses=2),)),
         "written": cases,
         "steps": steps,
         "taped": {"late-fee": RecordedCalls("eval/cassettes/fees/late-fee.ndjson", "2026-03-02", (call,))},

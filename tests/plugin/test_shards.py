@@ -224,7 +224,7 @@ class TestMerged:
             name: NEXT[name] for name in lost
         }
         card = checkout.scorecard()
-        assert card["lost"] == ["shard 1 of 3 is missing: 3 cases not run"]
+        assert card["lost"] == [{"shard": "1/3", "ended": "missing", "cases": 3, "why": ""}]
         assert card["partial"] == partial
         assert card["complete"] is False
         assert card["exit_code"] == 2

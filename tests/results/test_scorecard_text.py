@@ -21,7 +21,7 @@ from pytest_recall.results.scorecard_text import (
     terminal,
 )
 from pytest_recall.results.standing import Standing
-from pytest_recall.trials.record import Record
+from pytest_recall.trials.record import Record, SetApart
 from pytest_recall.trials.trial import Verdict, WeighedTrials
 from tests.helpers.samples import ERROR, FAILED, PASSED, TODAY, failing, row, trial
 from tests.results.runs import A_RUN, graded, run, told
@@ -50,7 +50,7 @@ def test_notes_that_are_left_out_are_counted() -> None:
         "orphans": ("gone",),
         "swapped": 2,
         "model": "m2",
-        "quarantined": ("a",),
+        "quarantined": (SetApart("a", "2026-03-01"),),
         "moved": (("b", "c"),),
     }
     lines = list(terminal(*run([flaky], exit_code=0, **swapped)))

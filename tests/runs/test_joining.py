@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.runs.resume import Shard, extended, fingerprint, join
-from pytest_recall.trials.record import LetThrough, Record
+from pytest_recall.trials.record import LetThrough, LostShard, Record
 from pytest_recall.trials.trial import Trial
 from tests.helpers.samples import ERROR, FAILED, calls, case_ids, header, outcomes, trial, unhurried
 
@@ -86,23 +86,21 @@ def test_what_is_lost_is_not_run_and_named(given: Any, count: int, random: Rando
 
 def test_a_missing_shard_is_one_sentence() -> None:
     joined = join([cut(WHOLE, 4)[place] for place in (0, 1, 3)]).record
-    assert joined.header.lost == ("shard 3 of 4 is missing: 2 cases not run",)
+    assert joined.header.lost == (LostShard("3/4", "missing", 2),)
     assert joined.exit_code == 2
 
 
 def test_a_shard_that_was_cut_off_counts_as_far_as_it_got() -> None:
     first, second, third = cut(WHOLE, 3)
     joined = join([first, second._replace(trials=second.trials[:2], exit_code=None), third]).record
-    assert joined.header.lost == ("shard 2 of 3 was cut off: 1 case not run",)
+    assert joined.header.lost == (LostShard("2/3", "cut off", 1),)
     assert len(joined.trials) == 9
 
 
 def test_a_shard_that_ended_early_says_why() -> None:
     first, second = cut(WHOLE, 2)
     early = second._replace(trials=second.trials[:2], exit_code=2, why="the budget of $1.00 is spent")
-    assert join([first, early]).record.header.lost == (
-        "shard 2 of 2 ended early (the budget of $1.00 is spent): 3 cases not run",
-    )
+    assert join([first, early]).record.header.lost == (LostShard("2/2", "early", 3, "the budget of $1.00 is spent"),)
 
 
 def test_of_a_shard_that_was_run_again_the_later_one_counts() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.replay.tape import Mismatch
+from pytest_recall.results.replay_text import lines
 from pytest_recall.schedule.changes import (
     TO_ASK,
     Changes,
@@ -27,7 +28,7 @@ from pytest_recall.schedule.changes import (
 )
 from pytest_recall.trials.conditions import RecordedAnswer, digest_of
 from pytest_recall.trials.execution import Result
-from pytest_recall.trials.record import LetThrough
+from pytest_recall.trials.record import LetThrough, ReplaySummary, RequestDifference
 from pytest_recall.trials.trial import Answer, Outcome, Passage, Row, Trial, Verdict
 from tests.helpers.samples import costly
 
@@ -283,22 +284,25 @@ EDIT = ReplayFinding(ReplayState.CHANGED, lines=("a: “x” → “y”",), key
 BROKEN = ReplayFinding(ReplayState.RECORDED, outcome="failed", before="passed", altered=True)
 
 
-def test_equal_differences_are_told_once() -> None:
+def test_equal_differences_are_counted_once() -> None:
     edit = EDIT._replace(call=1)
     broken = BROKEN._replace(note="exact: wrong")
     changes = Changes({"a": edit, "b": edit, "c": broken, "d": ReplayFinding(ReplayState.UNAFFECTED)}, 5)
-    assert changes.summary == (
-        "3 of 4 cases affected"
-        " (2 ask something else, 1 decided by recorded answers, 1 as recorded, 1 case not replayed)"
+    assert changes.summary == ReplaySummary(
+        of=5,
+        cases=4,
+        affected=3,
+        states={"changed": 2, "recorded": 1, "unaffected": 1},
+        differences=(RequestDifference("a", 2, "call 1: a: “x” → “y”"),),
     )
-    assert list(changes.details()) == ["  2 cases, such as a: call 1: a: “x” → “y”", "  FAILED c: exact: wrong"]
+    assert list(lines(changes))[-2:] == ["  2 cases, such as a: call 1: a: “x” → “y”", "  FAILED c: exact: wrong"]
     assert changes.touched == ("a", "b", "c")
     assert broken.reason == "failed on the recorded answer, and passed before the change"
 
 
 def test_of_many_that_fail_some_are_named() -> None:
     changes = Changes({f"c{number}": BROKEN for number in range(8)}, 8)
-    *named, more = changes.details()
+    _, *named, more = lines(changes)
     assert named == [f"  FAILED c{number}: {BROKEN.reason}" for number in range(5)]
     assert more == "  and 3 more that fail on recorded answers"
 
@@ -368,8 +372,8 @@ def test_a_case_that_is_checked_live_is_affected_wherever_it_is_counted() -> Non
     assert found.checked_live(["other.py"], "seed") == found
     checked = found.checked_live(["bot.py"], "seed")
     assert checked.affected == checked.reasons.keys() == {checked.live}
-    assert found.summary == "0 of 3 cases affected (3 as recorded)"
-    assert checked.summary == "1 of 3 cases affected (2 as recorded, 1 checked live)"
+    assert found.summary == ReplaySummary(of=3, cases=3, affected=0, states={"unaffected": 3})
+    assert checked.summary == ReplaySummary(of=3, cases=3, affected=1, states={"unaffected": 2}, live=True)
 
 
 def test_what_asks_what_the_base_asks_is_no_matter_of_the_change() -> None:
@@ -383,7 +387,7 @@ def test_what_asks_what_the_base_asks_is_no_matter_of_the_change() -> None:
     assert (told.affected, told.touched) == (frozenset("bc"), ("b", "c"))
     # It is asked all the same, so that it is recorded.
     assert told.reasons == found.reasons
-    assert not any("such as a:" in line for line in told.details())
+    assert [(one.first, one.cases) for one in told.summary.differences] == [("b", 2)]
     decided = Changes({"a": ReplayFinding(ReplayState.RECORDED, outcome="failed", before="passed")}, 1)
     assert told.completed(decided, "ci").as_base == told.as_base
     assert told.completed(decided, "ci").touched == ("b", "c")

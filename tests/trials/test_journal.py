@@ -260,7 +260,7 @@ def test_cut_off_within_a_character(tmp_path: Path) -> None:
         {"kind": "trial", "case_id": "a", "outcome": "passed", "row": {"box": 1}},
         {"kind": "trial", "case_id": "a", "outcome": "passed", "row": None},
         {"kind": "amend"},
-        {"kind": "amend", "version": 1, "picks": 5},
+        {"kind": "amend", "version": 2, "picks": 5},
         {"kind": "end"},
         {"kind": "end", "exit_code": "soon"},
     ],
@@ -282,10 +282,10 @@ def test_lines_of_a_later_version_are_passed_over(tmp_path: Path) -> None:
     [
         ("hello", "not a journal line (not JSON from character 1 on); restore the file"),
         ("{}", "not a journal line ('kind' is missing); restore the file"),
-        ('{"kind":"run","version":1}', "not a journal line"),
+        ('{"kind":"run","version":2}', "not a journal line"),
         ('{"kind":"trial","case_id":"a","outcome":"passed"}', "not a journal: the first line must describe the run"),
         ('{"kind":"amend","version":1}', "not a journal: the first line must describe the run"),
-        ('{"kind":"run","version":2}', "version 2 is not known to this pytest-recall; upgrade it"),
+        ('{"kind":"run","version":3}', "a journal of version 3, and this pytest-recall reads version 2;"),
     ],
 )
 def test_first_line_must_describe_the_run(tmp_path: Path, first: str, words: str) -> None:

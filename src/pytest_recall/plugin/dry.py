@@ -20,6 +20,7 @@ from pytest_recall.models.prices import at_model, call_of, pricing
 from pytest_recall.plugin.stash import ANSWER, CASE_ID, CASSETTES, OUTCOME, OUTCOMES, RESULT, RUN, TAPE
 from pytest_recall.replay import files_read
 from pytest_recall.replay.budget import may_cost, models_without_price
+from pytest_recall.results import replay_text
 from pytest_recall.schedule.changes import NAME, Changes, ReplayFinding, ReplayState, finding, to_text, worst
 from pytest_recall.trials.conditions import taped_of, words_of
 from pytest_recall.trials.trial import Outcome
@@ -233,7 +234,8 @@ class DryRun:
     def lines(self, plan: Plan, let_through: LetThrough) -> Iterator[str]:
         """Yield what was found, for a terminal."""
         changes = self.changes(plan, let_through)
-        yield f"{changes.summary}; nothing was {'' if any(let_through) else 'sent or '}written to the state"
-        yield from changes.lines()
+        nothing = f"nothing was {'' if any(let_through) else 'sent or '}written to the state"
+        yield f"{replay_text.counts(changes.summary)}; {nothing}"
+        yield from replay_text.lines(changes)
         name = plan.place.name(self._path or plan.place.artifacts.folder / NAME)
         yield f"{name}: written"

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from pytest_recall.files.wording import listed, percent, plural
 from pytest_recall.models.reply_names import is_asked_for, joined
 from pytest_recall.replay.programs import NamedPrograms, can_be_named
+from pytest_recall.results import replay_text
 from pytest_recall.results.scorecard import NOT_RUN, FailureKind, Scorecard, is_incomplete, not_evaluated_line
 from pytest_recall.schedule.boxes import OF_CHANGE, UNSCHEDULED
 from pytest_recall.schedule.forecast import without_verdict
-from pytest_recall.trials.record import Header, Record
+from pytest_recall.trials.record import Header, LostShard, Record, ReplaySummary
 from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
@@ -58,12 +59,21 @@ def shard(header: Header) -> str:
     return f"shard {number} of {count} runs {len(header.picks) or 'none'} of these {len(header.slice)}"
 
 
+def lost(shard: LostShard) -> str:
+    """Return of what shard how much is not run, and how it ended."""
+    how = {"missing": "is missing", "cut off": "was cut off"}.get(shard.ended, "ended early")
+    number, _, of = shard.shard.partition("/")
+    return (
+        f"shard {number} of {of} {how}{f' ({shard.why})' if shard.why else ''}: {plural(shard.cases, 'case')} not run"
+    )
+
+
 def partial(record: Record, card: Scorecard) -> str:
     """Return that not all of the run is in it, how much is not and why; empty for one that is whole."""
     header = record.header
     if not card.not_run and not header.lost and record.exit_code is not None:
         return ""
-    why = "; ".join(header.lost) or record.why
+    why = "; ".join(map(lost, header.lost)) or record.why
     if not why:
         why = "it was cut off before its end" if record.exit_code is None else ENDED_EARLY
     if not card.not_run:
@@ -105,15 +115,12 @@ def _not_due(header: Header) -> str:
 
 def replayed(header: Header) -> list[str]:
     """Return what a replay of the recordings found, a line each; nothing without one."""
-    if not header.replayed:
-        return []
-    # Which cases fail is said of each of them.
-    return [replay_line(header.replayed[0]), *(line for line in header.replayed[1:] if "FAILED " not in line[:9])]
+    return [] if header.replayed is None else [replay_line(header.replayed), *replay_text.details(header.replayed)]
 
 
-def replay_line(counts: str) -> str:
-    """Return the `counts` of a replay of all recordings, and what they are counts of."""
-    return f"what the change affects, by a replay of all recordings: {counts}"
+def replay_line(found: ReplaySummary) -> str:
+    """Return the counts of a replay of all recordings, and what they are counts of."""
+    return f"what the change affects, by a replay of all recordings: {replay_text.counts(found)}"
 
 
 def alone_line(alone: Mapping[str, int]) -> str:
@@ -388,7 +395,11 @@ def quarantine(header: Header) -> str:
     """Return which cases are set apart, chosen or not, or nothing."""
     if not header.quarantined:
         return ""
-    return f"in quarantine, so that a failure blocks nothing ({len(header.quarantined)}): {listed(header.quarantined)}"
+    apart = [
+        f"{one.id} ({one.since} to {one.until or 'an unknown day'}, {one.owner or 'no owner'}, {one.lapses} lapses)"
+        for one in header.quarantined
+    ]
+    return f"in quarantine, so that a failure blocks nothing ({len(apart)}): {listed(apart)}"
 
 
 def torn(card: Scorecard) -> str:

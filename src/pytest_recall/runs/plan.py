@@ -26,7 +26,7 @@ from pytest_recall.schedule.forecast import left_out
 from pytest_recall.schedule.run_file import not_held, run_files
 from pytest_recall.schedule.selection import Pick, Remainder, Unanswered, choose, remainder
 from pytest_recall.schedule.state import check_dates, current, with_events
-from pytest_recall.trials.record import RECORDS_NOTHING, Header, RecordingFacts
+from pytest_recall.trials.record import RECORDS_NOTHING, Header, RecordingFacts, SetApart
 from pytest_recall.trials.trial import Row, asks_only
 
 if TYPE_CHECKING:
@@ -415,7 +415,7 @@ class Plan:
             due_blocks=self.rubric.due_blocks,
             allowed=self.rubric.no_verdict_allowed,
             affected=() if self.changes is None else self.changes.touched,
-            replayed=() if self.changes is None else (self.changes.summary, *self.changes.details()),
+            replayed=None if self.changes is None else self.changes.summary,
             unaffected=0 if self.changes is None else len(self.changes.findings) - len(self.changes.affected),
             behind=() if self.changes is None else tuple(sorted({*self.changes.behind, *self.changes.as_base})),
             as_base=tuple(sorted(self.as_base.items())),
@@ -429,11 +429,16 @@ class Plan:
         )
 
     @property
-    def quarantined(self) -> list[str]:
-        """Which cases are set apart, each with its date and who looks at it."""
+    def quarantined(self) -> list[SetApart]:
+        """Which cases are set apart."""
         return [
-            f"{case_id} ({row.quarantined} to {row.until or 'an unknown day'}, {row.owner or 'no owner'},"
-            f" {row.lapses} lapses)"
+            SetApart(
+                case_id,
+                row.quarantined.isoformat(),
+                None if row.until is None else row.until.isoformat(),
+                row.owner,
+                row.lapses,
+            )
             for case_id, row in sorted(self.rows.items())
             if row.quarantined is not None and case_id in self.declared
         ]

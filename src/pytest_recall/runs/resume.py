@@ -15,7 +15,7 @@ from pytest_recall.files.coerce import typed
 from pytest_recall.files.errors import RecallError
 from pytest_recall.results.scorecard import has_failed
 from pytest_recall.schedule.boxes import UNSCHEDULED
-from pytest_recall.trials.record import Header, LetThrough, Record
+from pytest_recall.trials.record import Header, LetThrough, LostShard, Record
 from pytest_recall.trials.series import parse_rule, series
 from pytest_recall.trials.trial import Outcome, Trial
 
@@ -241,7 +241,7 @@ def join(records: Iterable[Record]) -> Joined:
     first = every[0].header
     count = next(iter(shards)).of
     notes: list[str] = []
-    lost: list[str] = []
+    lost: list[LostShard] = []
     kept: list[Record] = []
     for shard in (Shard(number, count) for number in range(1, count + 1)):
         found = shards.get(shard, [])
@@ -328,16 +328,11 @@ def _doubles(shard: Shard, found: list[Record]) -> Iterable[str]:
         yield f"{shard.name} was given {len(found)} times, and counts once"
 
 
-def _lost(shard: Shard, header: Header, record: Record | None) -> Iterable[str]:
-    """Yield the sentence on what is not run of a shard, if anything is not."""
+def _lost(shard: Shard, header: Header, record: Record | None) -> Iterable[LostShard]:
+    """Yield what is not run of a shard, if anything is not."""
     own = shard.part(case_id for case_id, _ in header.slice)
     left = len(own if record is None else own - {trial.case_id for trial in record.trials if not trial.arm})
     if not left:
         return
-    if record is None:
-        how = "is missing"
-    elif record.exit_code is None:
-        how = "was cut off"
-    else:
-        how = f"ended early ({record.why})" if record.why else "ended early"
-    yield f"{shard.name} {how}: {left:,} {'case' if left == 1 else 'cases'} not run"
+    ended = "missing" if record is None else "cut off" if record.exit_code is None else "early"
+    yield LostShard(str(shard), ended, left, record.why if record is not None and ended == "early" else "")

@@ -6,20 +6,20 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from enum import StrEnum
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pytest_recall.files.coerce import typed
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.wording import listed, one_line, plural
+from pytest_recall.files.wording import one_line
 from pytest_recall.replay.tape import Mismatch
 from pytest_recall.schedule.boxes import AFFECTED, LIVE, REJUDGED
 from pytest_recall.schedule.selection import shuffle_key
 from pytest_recall.trials.conditions import RecordedAnswer, digest_of, kept_answer
 from pytest_recall.trials.execution import Result
-from pytest_recall.trials.record import NOTHING_LET_THROUGH, LetThrough
+from pytest_recall.trials.record import NOTHING_LET_THROUGH, LetThrough, ReplaySummary, RequestDifference
 from pytest_recall.trials.trial import EARLIER, Answer, Outcome, Row, Trial
 
 if TYPE_CHECKING:
@@ -490,17 +490,27 @@ class Changes(NamedTuple):
         )
 
     @property
-    def summary(self) -> str:
-        """The counts in one line."""
+    def summary(self) -> ReplaySummary:
+        """What was found, in counts, with the most frequent differences."""
         apart = {self.live, *self.as_base}
-        counts = Counter(one.state for case_id, one in self.findings.items() if case_id not in apart)
-        parts = [f"{counts[state]} {word}" for state, word in _WORDS.items() if counts[state]]
-        parts += ["1 checked live"] if self.live else []
-        parts += [f"{len(self.as_base)} behind on the target branch"] if self.as_base else []
-        told = f"{len(self.affected)} of {plural(len(self.findings), 'case')} affected"
-        if left := self.of - len(self.findings):
-            parts.append(f"{plural(left, 'case')} not replayed")
-        return f"{told} ({', '.join(parts)})" if parts else told
+        groups: dict[str, list[str]] = {}
+        for case_id in self.ids(ReplayState.CHANGED, ReplayState.UNJUDGED):
+            if case_id not in self.as_base:
+                groups.setdefault(self.findings[case_id].key or case_id, []).append(case_id)
+        frequent = sorted(groups.values(), key=lambda ids: (-len(ids), ids))[:MOST_DIFFERENCES]
+        return ReplaySummary(
+            of=self.of,
+            cases=len(self.findings),
+            affected=len(self.affected),
+            states=Counter(one.state.value for case_id, one in self.findings.items() if case_id not in apart),
+            live=bool(self.live),
+            behind=len(self.as_base),
+            twice=self.twice,
+            varying=tuple(self.varying),
+            differences=tuple(RequestDifference(ids[0], len(ids), self.findings[ids[0]].reason) for ids in frequent),
+            more_differences=len(groups) - len(frequent),
+            lacking_headers=sum(one.lacks_headers for one in self.findings.values()),
+        )
 
     @property
     def differences(self) -> dict[str, str]:
@@ -524,55 +534,9 @@ class Changes(NamedTuple):
         """The cases whose verdict rests on a recording that CI has made for this pull request; sorted."""
         return tuple(sorted(case_id for case_id, one in self.findings.items() if one.of_ci))
 
-    def lines(self) -> Iterator[str]:
-        """Yield what was found, for a terminal: the cases by state, and what differs, equal differences once."""
-        for state, said in _SAID.items():
-            if ids := self.ids(state):
-                yield f"{said} ({len(ids)}): {listed(ids)}"
-        yield from self.details()
 
-    def details(self) -> Iterator[str]:
-        """Yield what differs, equal differences once, and which cases fail on recorded answers."""
-        if varying := self.varying:
-            yield f"  send something new each time, of {plural(self.twice, 'case')} replayed twice: {listed(varying)}"
-        groups: dict[str, list[str]] = {}
-        for case_id in self.ids(ReplayState.CHANGED, ReplayState.UNJUDGED):
-            if case_id not in self.as_base:
-                groups.setdefault(self.findings[case_id].key or case_id, []).append(case_id)
-        for ids in sorted(groups.values(), key=lambda ids: (-len(ids), ids))[:_SHOWN]:
-            one = self.findings[ids[0]]
-            yield f"  {plural(len(ids), 'case')}, such as {ids[0]}: {one.reason}"
-        if len(groups) > _SHOWN:
-            yield f"  and {len(groups) - _SHOWN} other differences"
-        broken = [case_id for case_id in self.broken if case_id not in self.as_base]
-        for case_id in broken[:_SHOWN]:
-            yield f"  FAILED {case_id}: {self.findings[case_id].note or self.findings[case_id].reason}"
-        if len(broken) > _SHOWN:
-            yield f"  and {len(broken) - _SHOWN} more that fail on recorded answers"
-        if lacking := sum(one.lacks_headers for one in self.findings.values()):
-            whose = "is compared without the headers that its recording lacks; --record it again"
-            if lacking > 1:
-                whose = "are compared without the headers that their recordings lack; --record them again"
-            yield f"  {plural(lacking, 'case')} {whose}"
-
-
-_SHOWN = 5
-_WORDS = {
-    ReplayState.CHANGED: "ask something else",
-    ReplayState.NOT_RECORDED: "not recorded",
-    ReplayState.UNKNOWN: "did not end",
-    ReplayState.UNJUDGED: "to be judged again",
-    ReplayState.RECORDED: "decided by recorded answers",
-    ReplayState.UNAFFECTED: "as recorded",
-}
-_SAID = {
-    ReplayState.UNAFFECTED: "not affected: requests, answer and verdict are as recorded",
-    ReplayState.CHANGED: "would ask something else than is recorded",
-    ReplayState.NOT_RECORDED: "have no recording to compare with",
-    ReplayState.UNJUDGED: "their judges would ask something else than is recorded",
-    ReplayState.RECORDED: "decided by the recorded answers to these requests",
-    ReplayState.UNKNOWN: "did not end: not known",
-}
+MOST_DIFFERENCES = 5
+"""Differences that a summary has."""
 
 
 def to_text(changes: Changes, day: str, commit: str = "") -> str:

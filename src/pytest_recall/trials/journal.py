@@ -30,9 +30,12 @@ from pytest_recall.trials.record import (
     RECORDS_NOTHING,
     Header,
     LetThrough,
+    LostShard,
     QuestionRecord,
     Record,
     RecordingFacts,
+    ReplaySummary,
+    SetApart,
     Told,
     Waiver,
 )
@@ -47,7 +50,7 @@ except ImportError:  # Windows: nothing tells a run that goes on from one that w
     fcntl = None  # type: ignore[assignment]
 
 NAME = JOURNAL
-VERSION = 1
+VERSION = 2
 _LONGEST_END = 65_536
 """Bytes from the end of a journal in which its last line is looked for, if that is an end mark."""
 _AFTER_END = (b'{"kind":"end"', b'{"kind":"waiver"', b'{"kind":"pushed"')
@@ -138,7 +141,7 @@ class Journal:
 
     def amend(self, header: Header) -> None:
         """Write a header that takes the place of the first one's, known better by now. Raises OSError."""
-        self._write({"kind": "amend", "version": VERSION, **header._asdict()})
+        self._write({"kind": "amend", "version": VERSION, **header.to_json()})
 
     def waive(self, waiver: Waiver) -> None:
         """Write a waiver of the run, which has ended. Raises OSError."""
@@ -374,7 +377,7 @@ def write_journal(folder: Path, record: Record) -> None:
 
 
 def _first(header: Header) -> dict[str, Any]:
-    return {"kind": "run", "version": VERSION, **header._asdict()}
+    return {"kind": "run", "version": VERSION, **header.to_json()}
 
 
 def _last(exit_code: int, why: str, seconds: float | None, also: Iterable[str]) -> dict[str, Any]:
@@ -419,12 +422,18 @@ def _header(record: dict[str, Any], path: Path) -> Header:
     if record["kind"] != "run":
         raise RecallError(f"{path}:1: not a journal: the first line must describe the run")
     if record["version"] != VERSION:
-        raise RecallError(f"{path}:1: version {record['version']} is not known to this pytest-recall; upgrade it")
+        raise RecallError(
+            f"{path}:1: a journal of version {record['version']}, and this pytest-recall reads version {VERSION};"
+            " run the cases again, or use the release that wrote it"
+        )
     header = Header(
         **typed(Header, record),
         picks=tuple(_pairs(record["picks"])),
         observed=tuple(_pairs(record.get("observed", ()))),
         slice=tuple(_pairs(record.get("slice", ()))),
+        quarantined=tuple(map(SetApart.from_json, record.get("quarantined", ()))),
+        lost=tuple(map(LostShard.from_json, record.get("lost", ()))),
+        replayed=None if record.get("replayed") is None else ReplaySummary.from_json(record["replayed"]),
         moved=tuple(_pairs(record.get("moved", ()))),
         unaffordable=tuple(_pairs(record.get("unaffordable", ()))),
         altered=tuple((str(old), str(now), tuple(map(str, parts))) for old, now, parts in record.get("altered", ())),

@@ -29,6 +29,88 @@ class RecordingFacts(NamedTuple):
 RECORDS_NOTHING = RecordingFacts()
 
 
+class SetApart(NamedTuple):
+    """A case in quarantine. Days are ISO 8601; what is not known is None."""
+
+    id: str
+    since: str
+    until: str | None = None
+    owner: str | None = None
+    lapses: int = 0
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> SetApart:
+        """Return what `_asdict` gave. Raises TypeError for fields that are missing or of another type."""
+        return cls(**typed(cls, plain))
+
+
+class LostShard(NamedTuple):
+    """A shard of a joined run of which `cases` were not run. `why` is empty where its journal does not say."""
+
+    shard: str
+    """Its number and that of all, as in `2/4`."""
+    ended: str
+    """`missing` without a journal, `cut off` where that has no end, else `early`."""
+    cases: int
+    why: str = ""
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> LostShard:
+        """Return what `_asdict` gave. Raises TypeError for fields that are missing or of another type."""
+        return cls(**typed(cls, plain))
+
+
+class RequestDifference(NamedTuple):
+    """A difference between recorded requests and those of a replay, and how many cases have it."""
+
+    first: str
+    """One of the cases."""
+    cases: int
+    text: str
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> RequestDifference:
+        """Return what `_asdict` gave. Raises TypeError for fields that are missing or of another type."""
+        return cls(**typed(cls, plain))
+
+
+class ReplaySummary(NamedTuple):
+    """What a replay of all recordings found of a change."""
+
+    of: int
+    """The cases that were to be replayed."""
+    cases: int
+    """Those that were."""
+    affected: int
+    states: Mapping[str, int]
+    """The others and the affected by what their replay came to, as `schedule.changes.ReplayState` names it."""
+    live: bool = False
+    """Whether a case that is as recorded is asked live all the same, to check that."""
+    behind: int = 0
+    """Cases that ask what the target branch asks, of which it has no recording."""
+    twice: int = 0
+    """Cases that were replayed twice."""
+    varying: tuple[str, ...] = ()
+    """Those of them that send something new each time."""
+    differences: tuple[RequestDifference, ...] = ()
+    """The most frequent ones."""
+    more_differences: int = 0
+    """How many others there are."""
+    lacking_headers: int = 0
+    """Cases that are compared without headers that their recordings lack."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain JSON types."""
+        return {**self._asdict(), "differences": [one._asdict() for one in self.differences]}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> ReplaySummary:
+        """Return what `to_json` gave. Raises TypeError or AttributeError for anything else."""
+        differences = tuple(map(RequestDifference.from_json, plain.get("differences", ())))
+        states = {str(name): int(count) for name, count in plain["states"].items()}
+        return cls(**typed(cls, plain), states=states, differences=differences)
+
+
 class Header(NamedTuple):
     """What a run was asked to do: all that is needed to score it or to apply it later.
 
@@ -36,7 +118,7 @@ class Header(NamedTuple):
     `picks` the chosen cases as (id, reason); `scheduled` whether the schedule chose them;
     `writes` whether the run's trials belong in the state; `total` the cases it chose from, `whole` whether these are
     all of the set, and `files` the case files that have them, where these are not all;
-    `quarantined` says which of all cases are set apart, each with its date and its owner;
+    `quarantined` are those of all cases that are set apart;
     `lapses` is the number of them that sets a case apart, for `quarantine_days`; `baselines` are asked beside the agent
     under test; `batch` says that calls go through batch APIs where these take them. `observed` is what the
     schedule would have run, in a run of everything that is to show what this would have missed.
@@ -45,7 +127,7 @@ class Header(NamedTuple):
     `fingerprint` is over that. `settings` is what decides a verdict beside the case, a line each;
     `budget` is in US dollars, and `ledger` the file in which it is kept; `early` that of trials which came
     to their end before their turn. `merged` are the shards that
-    this run was joined from, and `lost` says of each that is missing or was cut off what is not run.
+    this run was joined from, and `lost` those of which not all was run.
 
     `blocks`, `due_blocks` and `allowed` are those of the rubric that the run is held to. Of the `total` cases
     `questions` are on no schedule, `verdicts` had a verdict before the run, and of these `passing` passed at the
@@ -62,7 +144,7 @@ class Header(NamedTuple):
     cannot be found; `without_base` is how many cases were not chosen for that. `knows_change` says that a replay of all
     cases told which of them the change affects:
     `affected` are those whose requests, judging or replayed answer it has altered, `replayed` is what the replay
-    found, a line each, `unaffected` how many cases the change leaves as they were, and `own_recordings` how many
+    found, None without one, `unaffected` how many cases the change leaves as they were, and `own_recordings` how many
     verdicts rest on recordings that came with the change. `unaffordable` are affected cases that the budget does
     not reach, each with why. `fork` says that the change comes from another repository, and `altered` are the cases
     of the base that the change takes away, renames or lets pass by another measure, each with its id after it, empty
@@ -105,7 +187,7 @@ class Header(NamedTuple):
     next_due: str | None = None
     orphans: tuple[str, ...] = ()
     swapped: int = 0
-    quarantined: tuple[str, ...] = ()
+    quarantined: tuple[SetApart, ...] = ()
     lapses: int | None = None
     quarantine_days: int = 30
     baselines: tuple[str, ...] = ()
@@ -119,7 +201,7 @@ class Header(NamedTuple):
     ledger: str = ""
     early: str = ""
     merged: tuple[str, ...] = ()
-    lost: tuple[str, ...] = ()
+    lost: tuple[LostShard, ...] = ()
     blocks: str = ""
     due_blocks: bool = False
     allowed: float = 0
@@ -143,7 +225,7 @@ class Header(NamedTuple):
     not_compared: str = ""
     knows_change: bool = False
     affected: tuple[str, ...] = ()
-    replayed: tuple[str, ...] = ()
+    replayed: ReplaySummary | None = None
     unaffected: int = 0
     own_recordings: int = 0
     behind: tuple[str, ...] = ()
@@ -163,6 +245,15 @@ class Header(NamedTuple):
     cassettes: str = ""
     live: tuple[str, ...] = ()
     trusts_replays: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain JSON types."""
+        return {
+            **self._asdict(),
+            "quarantined": [one._asdict() for one in self.quarantined],
+            "lost": [one._asdict() for one in self.lost],
+            "replayed": None if self.replayed is None else self.replayed.to_json(),
+        }
 
     @property
     def recording_facts(self) -> RecordingFacts:
