@@ -206,8 +206,6 @@ WORLD = {
     "cases": {"case_file", "importers.foreign_file", "importers.run", "settings_file"},
     "datasets": {
         *(
-            "answer_files",
-            "answer_judging",
             "asking",
             "bundle_file",
             "cases",

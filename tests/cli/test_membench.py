@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -16,7 +14,6 @@ from typing import Any
 import pytest
 
 from pytest_recall.cli import main
-from pytest_recall.datasets.file import sample_text
 from pytest_recall.trials.journal import read_header
 from tests.datasets.files import write_few
 from tests.helpers import programs
@@ -331,32 +328,6 @@ def test_a_run_is_printed_as_json_and_computed_again_from_its_journal(
     path.write_text(path.read_text().replace('"evidence_hit_at_k":1.0', '"evidence_hit_at_k":0.0', 1))
     assert main(["memory", "rescore", "o"]) == 1
     assert "1 question came to other values in the journal: conv-1:q" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("finished")
-def test_a_corrected_key_is_shown_by_category(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    whole = found(capsys, "--out", "o")
-    first, second = json.loads(sample_text("locomo"))[0]["qa"][:2]
-    digests = [hashlib.sha256(f"{one['question']}{one['answer']}".encode()).hexdigest() for one in (first, second)]
-    lines = [
-        {"sample_id": "conv-1", "index": 0, "sha256": digests[0], "reason": "a test", "answer": "Zanzibar"},
-        {"sample_id": "conv-1", "index": 1, "sha256": digests[1], "reason": "a test", "drop": True},
-    ]
-    (tmp_path / "key.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert main(["memory", "rescore", "o", "--overlay", "key.jsonl", "--json"]) == 0
-    captured = capsys.readouterr()
-    plain = json.loads(captured.out)
-    assert plain["k"]["10"]["all"] == whole["all"]
-    assert plain["overlay"]["k"]["10"]["all"]["n"] == whole["all"]["n"] - 1
-    assert "recall: corrected key: 1 other reference, 1 question left out (" in captured.err
-    assert main(["memory", "rescore", "o", "--overlay", "key.jsonl"]) == 0
-    below = capsys.readouterr().out.partition("by the corrected key (difference):\n")[2]
-    assert re.search(r"^4 single-hop +\d.*\(-0\.\d+\)", below, re.M)
-    assert re.search(r"^all +21 ", below, re.M)
-    assert main(["memory", "rescore", "o", "--overlay", "key.jsonl", "--k", "1,5"]) == 2
-    assert "recall: --overlay shows one table; give one --k with it\n" in capsys.readouterr().err
-    assert main(["memory", "rescore", "o", "--overlay", "shipped"]) == 2
-    assert "is about a question here; it corrects locomo10.json\n" in capsys.readouterr().err
 
 
 def test_what_a_run_has_missed_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

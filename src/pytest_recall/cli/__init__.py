@@ -90,7 +90,6 @@ COMMANDS: Mapping[str, str | Group] = {
             "datasets.commands.rescore:add_rescore",
             "datasets.commands.rescore:add_misses",
             "datasets.commands.bundle:add_bundle_check",
-            "datasets.commands.judge:add_judge",
             "metrics.commands:add_metrics",
             "datasets.commands.dataset:add_dataset_check",
             "datasets.commands.dataset:add_dataset_sample",

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from pytest_recall.datasets.comparison import JournalContents
 from pytest_recall.datasets.evidence_texts import evidence_texts
 from pytest_recall.datasets.membench import BESIDE, RETRIEVED, has_failed
-from pytest_recall.datasets.overlay import KeyQuestion, OverlayEntry
 from pytest_recall.datasets.questions import retrieval_of
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import plural
@@ -96,32 +95,6 @@ def retrieval_at(run: JournalContents, trial: Trial, k: int) -> Retrieval | None
         return None
     ids, answer = ids_of(trial), replace(trial.answer, passages=trial.answer.passages[:k])
     return retrieval_of(asked, answer, None if ids is None else ids[:k], str(run.arguments["dataset"]))
-
-
-def key_of(run: JournalContents) -> list[KeyQuestion]:
-    """Return the questions of a run as an overlay names them: by conversation and number, or each by itself."""
-    found = []
-    for one in run.asked.values():
-        sample, _, number = one.id.rpartition(":q")
-        at = (sample, int(number) - 1) if sample and number.isdecimal() else (one.id, 0)
-        found.append(KeyQuestion(*at, one.id, one.question, one.reference, one.category))
-    return found
-
-
-def by_key(run: JournalContents, entries: Mapping[str, OverlayEntry]) -> JournalContents:
-    """Return the run with the references of a corrected key, without the questions that it drops.
-
-    What models have judged by another reference is left out.
-    """
-    left = {id for id, entry in entries.items() if entry.answer is None}
-    asked = {id: one for id, one in run.asked.items() if id not in left}
-    trials = {id: trial for id, trial in run.trials.items() if id not in left}
-    for id in entries.keys() - left:
-        asked[id] = asked[id]._replace(reference=entries[id].answer)
-        if (trial := trials.get(id)) is not None and trial.measures is not None:
-            kept = {name: value for name, value in trial.measures.items() if name not in JUDGED}
-            trials[id] = changed_trial(trial, measures=kept)
-    return run._replace(asked=asked, trials=trials)
 
 
 def altered(before: JournalContents, after: JournalContents) -> list[str]:

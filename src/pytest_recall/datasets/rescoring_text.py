@@ -7,8 +7,7 @@ from typing import Any
 
 from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.datasets_text import SHOWN, groups, legend, mean_cell, shown_metrics, unmeasurable_lines
-from pytest_recall.datasets.membench import CategoryResult, MembenchSummary
-from pytest_recall.datasets.overlay import by_both
+from pytest_recall.datasets.membench import MembenchSummary
 from pytest_recall.datasets.rescoring import MissedEvidence
 from pytest_recall.files.wording import grid, one_line, plural
 from pytest_recall.metrics.retrieval import MAX_K
@@ -29,28 +28,6 @@ def rescored_lines(by_k: Mapping[int, MembenchSummary]) -> Iterator[str]:
     yield ""
     yield legend(by_k.values())
     yield from unmeasurable_lines(some)
-
-
-def overlaid_lines(before: MembenchSummary, after: MembenchSummary) -> Iterator[str]:
-    """Yield each category by a corrected key, with the difference to the published one."""
-    names = [name for name in SHOWN if name in before.everything.means]
-    rows = []
-    for category, group in {**after.categories, "all": after.everything}.items():
-        was = before.everything if category == "all" else before.categories[category]
-        rows.append(
-            (
-                category_title(category),
-                f"{group.n:,}",
-                *(by_both(_value(group, one), _value(was, one)) for one in names),
-            )
-        )
-    yield ""
-    yield "by the corrected key (difference):"
-    yield from grid(("category", "n", *(SHOWN[name] for name in names)), rows)
-
-
-def _value(group: CategoryResult, name: str) -> float | None:
-    return None if name not in group.means else group.means[name].value
 
 
 def rescored_json(by_k: Mapping[int, MembenchSummary]) -> dict[str, Any]:

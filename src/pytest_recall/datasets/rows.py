@@ -25,8 +25,6 @@ MAX_VALUES = 1_000_000
 MAX_DEPTH = 32
 MAX_TEXT = 4 * 1024 * 1024
 """The longest text in a row, in characters."""
-MAX_PROBLEMS = 20
-"""How many lines of a file that a user has written are reported at once."""
 _CHUNK = 64 * 1024
 _BOM = b"\xef\xbb\xbf"
 
@@ -254,13 +252,6 @@ def called(value: Any) -> str:
     if isinstance(value, str):
         return f"the text {one_line(value, 40)!r}" if value.strip() else "an empty text"
     return f"the number {one_line(repr(value), 40)}" if not isinstance(value, bool) else str(value).lower()
-
-
-def objects(path: Path, name: str) -> Iterator[tuple[DatasetRow, Mapping[str, Any]]]:
-    """Yield each line of a file of JSON lines as a row with its fields. Raises RecallError."""
-    for number, given in rows(path, name, lines=True):
-        row = DatasetRow(name, number)
-        yield row, row.mapping(given)
 
 
 def unique(id: str, taken: set[str]) -> str:

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_file import place_of_setting
 from pytest_recall.files import clock
-from pytest_recall.files.context_values import assigned
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.wording import listed
@@ -23,7 +22,6 @@ from pytest_recall.replay.budget import Ledger, Meter
 from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import Library
 from pytest_recall.replay.exchange import CallKind, Way
-from pytest_recall.replay.open_tapes import CURRENT_CASE
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import CassetteMode, Tape
 from pytest_recall.replay.watch import Watch
@@ -130,8 +128,6 @@ def taped(
     rubric: Settings,
     folder: Path,
     name: str,
-    scenario: str = FOLDER,
-    repeat: int = 1,
     *,
     judges: Sequence[str],
     tell: Callable[[str], None],
@@ -142,9 +138,7 @@ def taped(
     takes its place when the block ends in order; until then there is a draft. Raises RecallError
     for a call that is not recorded, or one that cannot be.
     """
-    cassettes = CommandCassettes(
-        player=player, place=place, rubric=rubric, folder=folder, scenario=scenario, repeat=repeat
-    )
+    cassettes = CommandCassettes(player=player, place=place, rubric=rubric, folder=folder, scenario=FOLDER, repeat=1)
     path = cassettes.path(name)
     if player.mode == "replay" and not path.exists():
         raise RecallError(f"{place.name(path)}: no such recording; make it with --record{or_without(judges)}")
@@ -181,21 +175,6 @@ def untaped(player: Player, rubric: Settings) -> Iterator[Tape]:
     tape = open_tape(rubric)
     with _watched(player, tape):
         yield tape
-
-
-@contextmanager
-def at_once(player: Player, tape: Tape) -> Iterator[None]:
-    """Let the calls of judges that this thread makes in this block go by an open tape, while others do so as well.
-
-    A call that must not begin ends this block alone, where it is raised.
-    """
-    lane = player.lane()
-    player.push(tape, lane)
-    try:
-        with assigned(CURRENT_CASE, lane), player.asking("judge"):
-            yield
-    finally:
-        player.leave(lane)
 
 
 def open_tape(rubric: Settings) -> Tape:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -13,58 +13,27 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_recall.cli.common import BUDGET_HELP, add_cassette, cassette_mode, check_cassette, dollars, project, say
 
 if TYPE_CHECKING:
-    from pytest_recall.cases.settings import Settings
     from pytest_recall.datasets.cases import DatasetCases
     from pytest_recall.datasets.judged import JudgingResult
     from pytest_recall.datasets.membench import Arguments
     from pytest_recall.datasets.membench_run import MembenchResult
     from pytest_recall.datasets.reading import PassageReader
-    from pytest_recall.files.eval_directory import Place
     from pytest_recall.judges.panel import Panel
     from pytest_recall.memory.client import Client
     from pytest_recall.models.model import Model
     from pytest_recall.replay.budget import Meter
-    from pytest_recall.replay.player import Player
     from pytest_recall.replay.tape import CassetteMode
     from pytest_recall.trials.model_calls import RunModels
 
 
-class JudgingModels(NamedTuple):
-    """The models of `--judge` as a panel by the rubric, and the player of their calls, whose mode the options say."""
-
-    place: Place
-    rubric: Settings
-    player: Player
-    panel: Panel
-
-
-def add_overlay(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names corrections of the answer key."""
-    parser.add_argument(
-        "--overlay",
-        metavar="FILE",
-        help="corrections of wrong references; each category is shown by both keys (`shipped`: ours of LoCoMo)",
-    )
-
-
-def judging_models(args: argparse.Namespace, purpose: str) -> JudgingModels:
-    """Return the models that are to judge; what audits draw depends on the `purpose`. Raises RecallError."""
-    from pytest_recall.models.resolve import model_of
-    from pytest_recall.trials.command_cassette import player_of
-
-    place, rubric = project()
-    player = player_of(rubric, cassette_mode(args))
-    model = partial(model_of, kind="judge", player=player, root=place.root, say=say)
-    return JudgingModels(place, rubric, player, _panel(args, purpose, model))
-
-
-def _panel(args: argparse.Namespace, purpose: str, model: Callable[[str], Model]) -> Panel:
+def _panel(args: argparse.Namespace, model: Callable[[str], Model]) -> Panel:
+    """Return the models of `--judge` as a panel by the rubric. Raises RecallError."""
     from pytest_recall.files.errors import RecallError
     from pytest_recall.judges.calibrate import panel_of
 
     place, rubric = project()
     try:
-        return panel_of(rubric, tuple(args.judge), None, place.name(place.rubric), purpose, model)
+        return panel_of(rubric, tuple(args.judge), None, place.name(place.rubric), "membench", model)
     except RecallError as error:
         raise RecallError(*(f"--judge: {message}" for message in error.messages)) from None
 
@@ -76,10 +45,12 @@ def models_of(args: argparse.Namespace) -> dict[str, Model]:
 
     place, rubric = project()
     found: dict[str, Model] = {}
+    player = player_of(rubric, cassette_mode(args))
     if args.reader is not None:
-        player = player_of(rubric, cassette_mode(args))
         found["reader"] = model_of(args.reader, "worker", player=player, root=place.root, say=say, ready=False)
-    return found | (judging_models(args, "membench").panel.roles if args.judge else {})
+    if args.judge:
+        found |= _panel(args, partial(model_of, kind="judge", player=player, root=place.root, say=say)).roles
+    return found
 
 
 def _run_models(args: argparse.Namespace, meter: Meter | None, mode: CassetteMode, *, here: bool = False) -> RunModels:
@@ -167,38 +138,6 @@ def asked_models(
         raise RecallError(*calls.problems)
 
 
-@contextmanager
-def calls_of(
-    args: argparse.Namespace, models: JudgingModels, name: str, stopped: str
-) -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    """Let the calls of the block go by the cassette `name`, where one is asked for.
-
-    Each thread that makes calls, while others do, makes them in a block of what is returned.
-
-    Raises RecallError for a call that must not begin, and, as `stopped` says, for a run that is.
-    """
-    from pytest_recall.files.errors import MissError, RecallError, StoppedError
-    from pytest_recall.trials.command_cassette import BENCHES, at_once, taped, untaped
-
-    place, rubric, player, panel = models
-    given = args.record or args.replay
-    try:
-        if player.mode == "off":
-            with untaped(player, rubric) as tape:
-                yield partial(at_once, player, tape)
-        else:
-            folder = Path.cwd() / given if given else place.cassettes
-            judges = [one.name for one in panel.roles.values()]
-            with taped(player, place, rubric, folder, name, BENCHES, judges=judges, tell=say) as tape:
-                yield partial(at_once, player, tape)
-    except KeyboardInterrupt:
-        raise StoppedError(stopped) from None
-    except MissError as error:
-        if player.mode != "off":
-            raise
-        raise RecallError(str(error)) from None
-
-
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that are about answering from passages, and about judging the answers."""
     parser.add_argument(
@@ -266,7 +205,7 @@ def judge_answers(
 
     place, rubric = project()
     calls = _run_models(args, meter, cassette_mode(args))
-    panel = _panel(args, "membench", partial(calls.model, kind="judge", root=place.root, say=say, ready=True))
+    panel = _panel(args, partial(calls.model, kind="judge", root=place.root, say=say, ready=True))
     judge = AnswerJudge(bench, panel, rubric, calls)
     # Judges that are recorded one after the other must not take each other's cassettes.
     scenario = f"{_scenario(arguments)}-judge-{sha256(judge.name.encode()).hexdigest()[:6]}"

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_recall.cli.common import Commands, counted, names, placeless, say
-from pytest_recall.datasets.commands.judging import add_overlay
 
 if TYPE_CHECKING:
     from pytest_recall.datasets.comparison import JournalContents
-    from pytest_recall.datasets.membench import MembenchSummary
 
 RESCORE = """\
 Computes the values of each question again from what its journal has: the passages by rank with their ids, the
@@ -21,7 +18,6 @@ answer, the reference and the evidence. Nothing is asked, and the dataset is not
 
   recall memory rescore RUN                 whether they come to what the journal says; exit code 1 if not
   recall memory rescore RUN --k 1,5,10      the same questions over the first 1, 5 and 10 passages
-  recall memory rescore RUN --overlay shipped   what corrections of LoCoMo's answer key change, by category
 
 RUN is the folder of a run, or its name in eval/_artifacts/membench. What models have judged is taken as it is.
 """
@@ -44,7 +40,6 @@ def add_rescore(commands: Commands) -> None:
     parser = placeless(commands, "rescore", "compute a run's numbers again, also at other k", run_rescore, RESCORE)
     parser.add_argument("run_folder", metavar="RUN", help="the run")
     parser.add_argument("--k", type=_counts, metavar="K,K", help="how many passages count (default: as many as then)")
-    add_overlay(parser)
     parser.add_argument("--json", action="store_true", help="print JSON, with all metrics and categories")
 
 
@@ -63,17 +58,12 @@ def run_rescore(args: argparse.Namespace) -> int:
     ks = args.k or (limit_of(run),)
     found = {k: at_k(run, k, chosen) for k in ks}
     by_k = {k: fold(one.trials.values(), len(one.asked), one.asked) for k, one in found.items()}
-    overlaid = None if args.overlay is None else _by_overlay(args.overlay, run, ks, chosen)
     changed = [] if args.k else altered(run, found[ks[0]])
     if args.json:
         plain = {**render.rescored_json(by_k), "altered": changed}
-        if overlaid is not None:
-            plain["overlay"] = render.rescored_json({ks[0]: overlaid})
         print(json.dumps(plain, indent=2, ensure_ascii=False))
     else:
         print("\n".join(render.rescored_lines(by_k)))
-        if overlaid is not None:
-            print("\n".join(render.overlaid_lines(by_k[ks[0]], overlaid)))
     if changed:
         told = f"{plural(len(changed), 'question')} came to other values in the journal: {listed(changed)}"
         say(f"{told}; it was written by another version, or changed since")
@@ -82,22 +72,6 @@ def run_rescore(args: argparse.Namespace) -> int:
         but = f"; {plural(failed, 'question')} failed, and came to nothing" if failed else ""
         say(f"all {len(run.trials) - failed:,} questions come to what the journal says{but}")
     return int(bool(changed))
-
-
-def _by_overlay(named: str, run: JournalContents, ks: Sequence[int], chosen: Collection[str]) -> MembenchSummary:
-    """Return the summary of a run by a corrected key. Raises RecallError."""
-    from pytest_recall.datasets.answer_files import read_overlay
-    from pytest_recall.datasets.membench import fold
-    from pytest_recall.datasets.overlay import overlay_line
-    from pytest_recall.datasets.rescoring import at_k, by_key, key_of
-    from pytest_recall.files.errors import RecallError
-
-    if len(ks) > 1:
-        raise RecallError("--overlay shows one table; give one --k with it")
-    overlay = read_overlay(named, str(run.arguments["dataset"]), key_of(run))
-    say(overlay_line(overlay, key_of(run)))
-    one = at_k(by_key(run, overlay.entries), ks[0], chosen)
-    return fold(one.trials.values(), len(one.asked), one.asked)
 
 
 def add_misses(commands: Commands) -> None:
