@@ -54,6 +54,8 @@ NOT_RUN = {
     "docs/how-to/long-horizon-run.md: recall bench run --profile mara.profile.yaml --record": PAID,
     "docs/how-to/read-the-report.md: pip install": "installs",
     "docs/how-to/run-a-memory-benchmark.md: models of the memory, ingest:": "tests/cli has such lines",
+    "docs/how-to/run-a-memory-benchmark.md: python benchmarks/write_bundle.py": "tests/benchmarks runs it",
+    "docs/how-to/run-a-memory-benchmark.md: $ recall memory verify": "tests/datasets has such lines",
     "docs/how-to/read-the-report.md: recall view --open": "serves until it is stopped",
     "docs/how-to/record-and-replay.md: pytest -p recall eval --record": PAID,
     "docs/how-to/record-and-replay.md: uname -p": "tests/replay/test_programs.py compares this list with the code",

@@ -466,7 +466,7 @@ def test_one_of_several_that_breaks_later_leaves_the_table_of_the_others(
 ) -> None:
     (tmp_path / "client.py").write_text(CLIENT)
     named = "python:client.py:Full"
-    command = [*RUN, "--memory", f"sqlite-fts,{named},null", "--out", "o", "--bundle", "b.zip"]
+    command = [*RUN, "--memory", f"sqlite-fts,{named},null", "--out", "o"]
     assert main(command) == 2
     captured = capsys.readouterr()
     lines = [" ".join(line.split()) for line in captured.out.splitlines()]

@@ -14,6 +14,7 @@ import pytest
 from pytest_recall.cli import main
 from pytest_recall.trials.journal import read_journal
 from tests.cli.test_membench_reader import to_the_limit
+from tests.datasets.bundles import write_bundle
 from tests.datasets.files import write_few
 from tests.helpers.priced import priced_folder
 from tests.models.endpoint import Answer, Asked, Endpoint, chat
@@ -80,8 +81,7 @@ def test_the_reader_answers_from_each_floor_in_as_many_tokens(
     served: Endpoint, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     models = (*reading(served), "--judge", f"{served.url}/v1#judge", "--k", "2")
-    kept = ("--record", "tapes", "--bundle", "b.zip", "--bundle-texts")
-    assert main([*RUN, *models, *kept, "--concurrency", "4"]) == 0
+    assert main([*RUN, *models, "--record", "tapes", "--concurrency", "4"]) == 0
     out = capsys.readouterr().out
     # 7 questions, of which 5 have a rule.
     assert len(served.asked) == 5 * (7 + 5)
@@ -112,6 +112,7 @@ def test_the_reader_answers_from_each_floor_in_as_many_tokens(
     calls = {name: one["calls"] for name, one in cost["scenarios"].items() if name.startswith("floor-")}
     assert list(calls.items()) == [(f"floor-{name}", 12) for name in FLOORS]
     assert cost["total"]["calls"] == 5 * 12
+    write_bundle(Path("b.zip"), Path("o"), *(Path("o", f"floor-{name}") for name in FLOORS), texts=True)
     assert main(["memory", "verify", "b.zip"]) == 0
     verified = capsys.readouterr().out
     assert "runs/5 (oracle (as many tokens as sqlite-fts)): 7 questions, 19 metrics computed again" in verified
@@ -237,7 +238,7 @@ def test_each_of_several_memories_has_its_floors_and_its_answers_by_category(
     served: Endpoint, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     several = (*RUN, "--sample", "3", "--memory", "sqlite-fts,python:own.py:Memory,null", *reading(served))
-    assert main([*several, "--bundle", "b.zip"]) == 0
+    assert main(several) == 0
     text = capsys.readouterr().out
     assert "\nLoCoMo F1, by category (n)\n" in text
     assert [line for line in text.splitlines() if line.endswith(":")] == ["sqlite-fts:", "python:own.py:Memory:"]
@@ -249,6 +250,7 @@ def test_each_of_several_memories_has_its_floors_and_its_answers_by_category(
     assert first["answer_floors"]["metric"] == "locomo_f1"
     assert first["answer_floors"]["discriminates"].keys() == {*first["categories"], "all"}
     assert len(served.asked) <= 11 * 3  # Null, and five for each of the others; the same command asked nothing again.
+    write_bundle(Path("b.zip"), *Path("o").glob("*-*"), *Path("o").glob("*/floor-*"))
     assert main(["memory", "verify", "b.zip"]) == 0
     assert "tests against the first memory: 2 pairs tested again" in capsys.readouterr().out
     # A floor that breaks leaves the table of the other memories.

@@ -109,7 +109,7 @@ def found(capsys: pytest.CaptureFixture[str], *more: str, code: int = 0) -> dict
 def test_the_reader_is_told_what_the_memory_found_and_its_answer_is_beside_it(
     served: Endpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plain = found(capsys, *reading(served), "--out", "o", "--bundle", "b.zip", "--bundle-texts")
+    plain = found(capsys, *reading(served), "--out", "o")
     assert len(served.asked) == 7
     (first, *_), (trial, *_) = served.asked, read_journal(Path("o")).trials
     system, user = first.body["messages"]
@@ -128,7 +128,6 @@ def test_the_reader_is_told_what_the_memory_found_and_its_answer_is_beside_it(
     assert (means["evidence_recall_at_k"]["n"], means["answer_token_f1"]["n"]) == (5, 5)
     assert means["abstention_recall"]["n"] == 2
     # It is computed again.
-    assert main(["memory", "verify", "b.zip"]) == 0
     assert main(["memory", "rescore", "o"]) == 0
     capsys.readouterr()
     assert main(["memory", "rescore", "o", "--k", "3", "--json"]) == 0
@@ -429,10 +428,10 @@ def test_the_prompt_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.endswith("\n14 calls of the reader and each judge at most\n")
     assert not Path("eval/_artifacts").exists()
     # It can be added to the command that is at hand.
-    more = ("--out", "o", "--fresh", "--bundle", "b.zip", "--budget", "1", "--record", "shelf", "--fail-under")
+    more = ("--out", "o", "--fresh", "--budget", "1", "--record", "shelf", "--fail-under")
     assert main([*RUN, "--reader", "openai:gpt-5.4-mini", *more, "reciprocal_rank=1", "--dry-run"]) == 0
     assert capsys.readouterr().out == out
-    assert not any(Path(name).exists() for name in ("o", "b.zip", "shelf", "eval/_artifacts"))
+    assert not any(Path(name).exists() for name in ("o", "shelf", "eval/_artifacts"))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
@@ -13,7 +12,6 @@ from typing import Any
 import pytest
 
 from pytest_recall.cli import main
-from pytest_recall.datasets.bundle import ABOUT, MANIFEST, manifest_of
 from pytest_recall.trials.journal import read_journal
 from tests.cli.test_membench_reader import to_the_limit
 from tests.datasets.files import write_few
@@ -171,26 +169,6 @@ def test_ingests_that_do_not_differ_have_the_intervals_of_one(capsys: pytest.Cap
     for name, mean in once.items():
         assert {key: twice[name][key] for key in mean} == mean
         assert twice[name]["deviation"] == 0
-
-
-def test_a_bundle_has_each_ingest_and_all_together(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    whole = found(capsys, *MEMORY, "--repeat", "2", "--bundle", "b.zip")
-    assert main(["memory", "verify", "b.zip"]) == 0
-    runs = capsys.readouterr().out.splitlines()
-    assert (runs[2], runs[-1]) == ("all ingests together: 2 runs", "holds")
-    assert any("2 ingests" in line for line in runs)
-    with zipfile.ZipFile("b.zip") as archive:
-        contents = {name: archive.read(name) for name in archive.namelist() if name != MANIFEST}
-    about = json.loads(contents[ABOUT])
-    assert about["together"].items() >= {"all": whole["all"], "categories": whole["categories"]}.items()
-    about["together"]["all"]["metrics"]["evidence_recall_at_k"]["ingests"][1] += 0.1
-    contents[ABOUT] = json.dumps(about).encode()
-    contents[MANIFEST] = manifest_of(contents).encode()
-    with zipfile.ZipFile("b.zip", "w") as archive:
-        for name, data in contents.items():
-            archive.writestr(name, data)
-    assert main(["memory", "verify", "b.zip"]) == 1
-    assert "all ingests together: all metrics evidence_recall_at_k ingests 2 is told as" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

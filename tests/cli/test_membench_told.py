@@ -12,6 +12,7 @@ import pytest
 from pytest_recall.cli import main
 from pytest_recall.datasets.file import sample_text
 from tests.cli.test_membench import trials
+from tests.datasets.bundles import write_bundle
 from tests.datasets.files import write_few
 from tests.memory.services import Service, serving
 
@@ -94,7 +95,7 @@ SETTINGS = ("--unit", "pair", "--no-captions", "--no-dates")
 def test_what_is_told_is_a_setting_of_the_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "mine.json").write_text(sample_text("locomo"))
     run = ("memory", "run", "mine.json", "--memory", "python:spy.py:Spy")
-    assert main([*run, *SETTINGS, "--settle", "1", "--out", "o", "--bundle", "b.zip", "--json"]) == 0
+    assert main([*run, *SETTINGS, "--settle", "1", "--out", "o", "--json"]) == 0
     plain = json.loads(capsys.readouterr().out)
     assert [plain[name] for name in ("unit", "captions", "dates", "settle")] == ["pair", False, False, 1]
     assert (plain["ingest"]["units"], plain["readback"]["missing"]) == (25, 0)
@@ -108,6 +109,7 @@ def test_what_is_told_is_a_setting_of_the_run(capsys: pytest.CaptureFixture[str]
     assert {len(one["source"].split("+")) for one in line["answer"]["passages"]} <= {1, 2}
     assert plain["all"]["floors"]["oracle"]["evidence_recall_at_k"] == 1
     assert main(["memory", "rescore", "o"]) == 0
+    write_bundle(Path("b.zip"), Path("o"))
     assert main(["memory", "verify", "b.zip", "--data", "mine.json"]) == 0
     capsys.readouterr()
     assert main(["memory", "misses", "o", "--k", "1"]) == 0

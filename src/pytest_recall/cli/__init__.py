@@ -89,7 +89,7 @@ COMMANDS: Mapping[str, str | Group] = {
             "datasets.commands.run:add_membench",
             "datasets.commands.rescore:add_rescore",
             "datasets.commands.rescore:add_misses",
-            "datasets.commands.bundle:add_bundle_check",
+            "datasets.commands.verify:add_verify",
             "metrics.commands:add_metrics",
             "datasets.commands.dataset:add_dataset_check",
             "datasets.commands.dataset:add_dataset_sample",

@@ -1,4 +1,4 @@
-"""Decide what a bundle of runs holds, what a copy of the dataset gives back to it, and whether its figures hold.
+"""Decide what a copy of the dataset gives back to a bundle of runs, and whether its figures hold.
 
 A bundle lets a third party compute the figures of a table again without asking a memory. For data that may not be
 passed on, its lines hold ids and digests in place of texts.
@@ -13,39 +13,14 @@ from typing import Any
 from pytest_recall.datasets.comparison import JournalContents
 from pytest_recall.datasets.rescoring import OF_TEXTS
 from pytest_recall.metrics.measures import JUDGED
-from pytest_recall.trials.texts_file import digest_of
 from pytest_recall.trials.trial import ANSWERED, Trial
 
 MANIFEST = "MANIFEST.sha256"
 """The file with the SHA-256 of each other one, as `sha256sum` writes and checks it."""
 ABOUT = "bundle.json"
 """The file that says what the bundle is of, and has the figures that it has to come to."""
-_TEXTS = frozenset({"text", "question", "reference", "error", "reason"})
-"""The fields of a journal that quote the dataset, or answers about it."""
 _AT = "_at"
 _OF_RANKS = ("evidence_", "reciprocal_", "ndcg_")
-
-
-def withheld(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a line of a journal with digests in place of its texts; why a question was asked is none."""
-    kept = {name: plain[name] for name in ("reason",) if name in plain}
-    return {**_withheld({name: one for name, one in plain.items() if name not in kept}), **kept}
-
-
-def _withheld(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return [_withheld(one) for one in value]
-    if not isinstance(value, Mapping):
-        return value
-    found: dict[str, Any] = {}
-    for name, one in value.items():
-        if name in _TEXTS and isinstance(one, str):
-            found[name] = ""
-            if one:
-                found[name + _AT] = digest_of(one)
-        else:
-            found[name] = _withheld(one)
-    return found
 
 
 def given_back(value: Any, texts: Mapping[str, str]) -> Any:
@@ -89,11 +64,6 @@ def overruled(trials: Iterable[Trial]) -> Iterator[str]:
             value = (trial.measures or {})[name]
             if not said or value != (None if said[-1] is None else float(said[-1])):
                 yield trial.case_id
-
-
-def manifest_of(contents: Mapping[str, bytes]) -> str:
-    """Return the lines of the manifest."""
-    return "".join(f"{sha256(contents[name]).hexdigest()}  {name}\n" for name in sorted(contents))
 
 
 def manifest_problems(manifest: str, contents: Mapping[str, bytes]) -> list[str]:

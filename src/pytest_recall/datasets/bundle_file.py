@@ -1,82 +1,32 @@
-"""Write bundles of runs over a dataset, and read what is in one."""
+"""Read what is in a bundle of runs over a dataset."""
 
 from __future__ import annotations
 
-import io
 import json
-import platform
 import re
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from pytest_recall import __version__
 from pytest_recall.datasets.bundle import (
     ABOUT,
-    MANIFEST,
     given_back,
     is_restored,
-    manifest_of,
-    withheld,
 )
 from pytest_recall.datasets.comparison import JournalContents
 from pytest_recall.datasets.datasets_text import comparison_json, groups
 from pytest_recall.datasets.membench import TOKENS, fold
-from pytest_recall.datasets.membench_run import read_asked
 from pytest_recall.datasets.several import against_first, memory_run
-from pytest_recall.files.disk import write_bytes
 from pytest_recall.files.errors import RecallError, sentence_of
 from pytest_recall.memory.selector import title
-from pytest_recall.trials.journal import NAME as JOURNAL
-from pytest_recall.trials.journal import journal_of, read_journal
-from pytest_recall.trials.record import Record
-from pytest_recall.trials.texts_file import NAME as TEXTS
 from pytest_recall.trials.texts_file import digest_of
-from pytest_recall.trials.trial import Trial
 
 VERSION = 1
-LICENCES: Mapping[str, str] = {"locomo": "CC BY-NC 4.0"}
-"""The datasets whose texts are left out of a bundle, with the licence that says why."""
 MOST_BYTES = 2**30
 MOST_FILES = 1000
 _FOLDER = re.compile(r"runs/[0-9]+")
-_EPOCH = (1980, 1, 1, 0, 0, 0)
-
-
-def write_bundle(path: Path, folders: Sequence[Path], *, texts: bool, repeated: bool = False) -> None:
-    """Write the runs in `folders` into a bundle, with their texts or without. Raises RecallError, or OSError.
-
-    Where these are the ingests of one `repeated` run, it has the figures of all of them together as well.
-    """
-    contents: dict[str, bytes] = {}
-    runs = []
-    read = []
-    for number, folder in enumerate(folders, start=1):
-        record = read_journal(folder)
-        name = f"runs/{number}"
-        run = read_asked(folder, folder.name)
-        read.append(run)
-        contents |= {f"{name}/{file}": data for file, data in _files_of(record, run.trials, texts).items()}
-        runs.append({"folder": name, **run.arguments, "figures": figures_of(run)})
-    tests = {} if repeated or len(read) < 2 else {"against_first": paired_tests(read)}
-    about = {
-        "version": VERSION,
-        "texts": texts,
-        "made_by": {"pytest_recall": __version__, "python": platform.python_version(), "on": platform.platform()},
-        "runs": runs,
-        **({"together": figures_of(*read)} if repeated else {}),
-        **tests,
-    }
-    contents[ABOUT] = (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode()
-    contents[MANIFEST] = manifest_of(contents).encode()
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in sorted(contents):
-            archive.writestr(zipfile.ZipInfo(name, _EPOCH), contents[name], zipfile.ZIP_DEFLATED)
-    write_bytes(path, packed.getvalue())
 
 
 def figures_of(run: JournalContents, *further: JournalContents) -> dict[str, Any]:
@@ -99,23 +49,6 @@ def paired_tests(runs: Sequence[JournalContents]) -> list[Any]:
     return [one if isinstance(one, str) else comparison_json(one) for one in compared]
 
 
-def _files_of(record: Record, trials: Mapping[str, Trial], texts: bool) -> dict[str, bytes]:
-    """Return the journal of a run as a bundle has it: the newest trial of each question, in their order."""
-    with TemporaryDirectory(prefix="recall-") as scratch:
-        folder = Path(scratch)
-        with journal_of(folder, record.header) as journal:
-            journal.asked(record.asked.values())
-            for trial in trials.values():
-                journal.append(trial)
-            journal.end(0)
-        if texts:
-            return {name: (folder / name).read_bytes() for name in (JOURNAL, TEXTS)}
-        first, *_ = (folder / JOURNAL).read_text("utf-8").splitlines()
-    lines = [first, *(json.dumps(withheld({"kind": "question", **one.to_json()})) for one in record.asked.values())]
-    lines += [json.dumps(withheld({"kind": "trial", **one.to_json()})) for one in trials.values()]
-    return {JOURNAL: "".join(f"{line}\n" for line in lines).encode()}
-
-
 def restored(data: bytes, texts: Mapping[str, str], path: Path) -> tuple[bytes, bool]:
     """Return the lines of a journal with what `texts` gives back, and whether that is all of its passages."""
     try:
@@ -135,7 +68,7 @@ def unpacked(path: Path) -> dict[str, bytes]:
                 raise RecallError(f"{path}: is larger than a bundle of runs; it holds at most 1 GiB in 1,000 files")
             return {one.filename: _read(archive, one, path) for one in entries}
     except FileNotFoundError:
-        raise RecallError(f"{path}: is not there; name the file that --bundle has written") from None
+        raise RecallError(f"{path}: is not there; name a bundle of runs") from None
     except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
         raise RecallError(f"{path}: cannot be read as a bundle ({sentence_of(error)}); get it again") from None
 
@@ -166,7 +99,7 @@ def about_of(path: Path, contents: Mapping[str, bytes]) -> dict[str, Any]:
             raise ValueError("against_first")
         return {"texts": about["texts"] is True, "runs": runs, "together": together, "tests": tests}
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise RecallError(f"{path}: is not a bundle of runs ({error}); name a file that --bundle has written") from None
+        raise RecallError(f"{path}: is not a bundle of runs ({error}); name another file") from None
 
 
 def texts_by_digest(units: Iterable[str]) -> dict[str, str]:

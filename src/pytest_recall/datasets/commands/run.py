@@ -169,17 +169,6 @@ def add_membench(commands: Commands) -> None:
         help="keep questions that failed: neither ask them again nor stop after five in a row",
     )
     parser.add_argument(
-        "--bundle",
-        type=Path,
-        metavar="FILE",
-        help="also write the runs into FILE, from which `recall memory verify` computes the figures again",
-    )
-    parser.add_argument(
-        "--bundle-texts",
-        action="store_true",
-        help="include LoCoMo's texts, if its licence lets you; texts of other datasets are always in it",
-    )
-    parser.add_argument(
         "--fail-under",
         action="append",
         default=[],
@@ -221,17 +210,12 @@ def run_membench(args: argparse.Namespace) -> int:
     """Run `recall memory run`."""
     from pytest_recall.datasets.cases import DatasetCases, dataset_of
     from pytest_recall.datasets.questions import LIMIT, SAMPLE, BenchFile
-    from pytest_recall.files.disk import check_replaced
     from pytest_recall.memory.input_log import watch
     from pytest_recall.memory.resolve import DEFAULT, resolve
     from pytest_recall.memory.selector import selected
 
     if args.categories == ():
         raise RecallError("--categories: names nothing; give one or more, separated by commas")
-    if args.bundle_texts and args.bundle is None:
-        raise RecallError("--bundle-texts is about a bundle; name its file with --bundle, or remove it")
-    if args.bundle is not None:
-        check_replaced(args.bundle, str(args.bundle), b"PK", "bundle of runs")
     floors = floors_of(args.fail_under)
     path = args.path if args.path == SAMPLE else str(Path(args.path).absolute())
     asked = BenchFile(
@@ -275,7 +259,7 @@ def _run_one(asking: _Asking, client: Client) -> int:
     from pytest_recall.datasets.repeats import RepeatedResult
     from pytest_recall.datasets.repeats_text import ingest_lines, ingests_json
 
-    args, bench = asking.args, asking.bench
+    args = asking.args
     arguments = asking.arguments(client)
     reported = _reported(args, arguments)
     folder = args.out or _folder(arguments)
@@ -310,7 +294,6 @@ def _run_one(asking: _Asking, client: Client) -> int:
         print(json.dumps({**render.membench_json(arguments, summary, earlier), **extra}, indent=2, ensure_ascii=False))
     else:
         print("\n".join([*render.membench_lines(arguments, summary, result.failed, result.kept), *told]))
-    _bundle(args, bench, [one.folder for one in (*result.ingests, *floors.values())])
     keeps = {"replays": args.replay is not None, "keeps": args.keep_failed}
     codes = [exit_code(result, asking.floors, **keeps)]
     codes += [exit_code(RepeatedResult((one,), 1), {}, **keeps, name=f"{name}: ") for name, one in floors.items()]
@@ -331,7 +314,7 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
     from pytest_recall.memory.selector import title
 
     args, bench = asking.args, asking.bench
-    runs, codes, folders = [], [], []
+    runs, codes = [], []
     floors: dict[str, dict[str, Ingest]] = {}
     broken: dict[str, str] = {}
     wanted: list[tuple[Client, Arguments, Path]] = []
@@ -360,13 +343,11 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
         trials = {trial.case_id: trial for trial in found.trials}
         contents = read_figures(folder, title(client.name))._replace(trials=trials)
         runs.append(render.MemoryRun(arguments, found.summary, contents, found.earlier))
-        folders.append(folder)
         keeps = {"replays": args.replay is not None, "keeps": args.keep_failed}
         codes.append(exit_code(RepeatedResult((one,), 1), asking.floors, **keeps, name=f"{client.name}: "))
         if args.reader and not client.baseline:
             floors[client.name] = asked
         for name, floor in asked.items():
-            folders.append(floor.folder)
             codes.append(exit_code(RepeatedResult((floor,), 1), {}, **keeps, name=f"{client.name}, {name}: "))
     compared = render.against_first(runs)
     beside = {
@@ -386,8 +367,6 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
         for name, (lines, measured) in beside.items():
             told = [f"{name}: {line}" for line in lines] if measured is None else ["", f"{name}:", *lines]
             print("\n".join(told))
-    if runs:
-        _bundle(args, bench, folders)
     for name, why in broken.items():
         say(f"{name}: not in the table, since it broke: {why}; the same command asks it again")
     return _ended(2 if broken else max(codes), [folder for _, _, folder in wanted])
@@ -408,20 +387,6 @@ def _floors_of(asking: _Asking, client: Client, memory: Ingest) -> dict[str, Ing
     if not args.floors or client.baseline:
         return {}
     return ask_floors(memory, client.name, asking.arguments, partial(_asked, asking), keeps_failed=args.keep_failed)
-
-
-def _bundle(args: argparse.Namespace, bench: DatasetCases, folders: Sequence[Path]) -> None:
-    """Write the runs into a bundle, if that is asked for."""
-    from pytest_recall.datasets.bundle_file import LICENCES, write_bundle
-    from pytest_recall.datasets.questions import SAMPLE
-
-    if args.bundle is None:
-        return
-    licence = None if bench.asked.path == SAMPLE else LICENCES.get(bench.dataset.format)
-    texts = licence is None or args.bundle_texts
-    write_bundle(args.bundle, folders, texts=texts, repeated=args.repeat > 1)
-    without = "" if texts else f", with ids and digests in place of the dataset's texts ({licence})"
-    say(f"{args.bundle}: written{without}; `recall memory verify {args.bundle}` computes its figures again")
 
 
 def _ingested(asking: _Asking, client: Client, arguments: Arguments, folder: Path) -> RepeatedResult:

@@ -1,4 +1,4 @@
-"""`recall memory run --bundle` and `recall memory verify`: a table that a third party can compute again."""
+"""`recall memory verify`: a table that a third party can compute again."""
 
 from __future__ import annotations
 
@@ -13,31 +13,18 @@ import pytest
 
 from pytest_recall.cli import main
 from pytest_recall.datasets import verifying
-from pytest_recall.datasets.bundle import ABOUT, MANIFEST, manifest_of
+from pytest_recall.datasets.bundle import ABOUT
 from pytest_recall.datasets.bundle_file import MOST_FILES
 from pytest_recall.datasets.cases import metrics_of
 from pytest_recall.datasets.file import sample_text
-from tests.cli.samples import Made, made_by
-from tests.cli.test_membench import FIRST
-from tests.cli.test_membench_judge import MEMORY
-from tests.datasets.files import few, write, write_few
-from tests.helpers.scripted import JUDGE
-
-RUN = ("memory", "run", "mine.json", "--memory", "sqlite-fts,last-20", "--out", "o", "--bundle", "b.zip")
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """A folder with the run `o` and its bundle `b.zip`."""
-    folder = tmp_path_factory.mktemp("bundle")
-    write(folder / "mine.json", "locomo", few())
-    return made_by(folder, *RUN)
+from tests.datasets.bundles import TABLE, rewritten
+from tests.datasets.files import few, write
 
 
 @pytest.fixture
-def bundled(made: Made, tmp_path: Path) -> Path:
+def bundled(tmp_path: Path) -> Path:
     """A folder with the bundle of a run, `b.zip`."""
-    shutil.copy(made.folder / "b.zip", tmp_path)
+    shutil.copy(TABLE, tmp_path / "b.zip")
     return tmp_path
 
 
@@ -45,31 +32,6 @@ def bundled(made: Made, tmp_path: Path) -> Path:
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "mine.json", "locomo", few())
-
-
-def rewritten(path: Path, name: str, change: Callable[[str], str], *, hashed: bool) -> None:
-    """Change a file of the bundle, with a manifest that fits or not."""
-    with zipfile.ZipFile(path) as archive:
-        contents = {one: archive.read(one) for one in archive.namelist()}
-    changed = change(contents[name].decode())
-    assert changed != contents[name].decode()
-    contents[name] = changed.encode()
-    if hashed:
-        del contents[MANIFEST]
-        contents[MANIFEST] = manifest_of(contents).encode()
-    with zipfile.ZipFile(path, "w") as archive:
-        for one, data in contents.items():
-            archive.writestr(one, data)
-
-
-def test_texts_of_locomo_stay_at_home(made: Made) -> None:
-    assert "with ids and digests in place of the dataset's texts (CC BY-NC 4.0)" in made.err
-    said = {turn["text"] for row in few() for turn in row["conversation"]["session_1"]}
-    with zipfile.ZipFile(made.folder / "b.zip") as archive:
-        whole = "".join(archive.read(name).decode() for name in archive.namelist())
-    assert not [text for text in said if text in whole]
-    assert "boat called" not in whole
-    assert '"D1:4"' in whole
 
 
 @pytest.mark.usefixtures("bundled")
@@ -100,23 +62,6 @@ def test_a_metric_that_needs_a_package_is_left_out_once(
     capsys.readouterr()
     assert main(["memory", "verify", "b.zip", "--data", "mine.json"]) == 0
     assert capsys.readouterr().err == "recall: locomo_f1 is left out\n"
-
-
-@pytest.mark.parametrize("with_texts", [False, True])
-def test_a_bundle_holds_what_its_table_says(
-    capsys: pytest.CaptureFixture[str], made: Made, tmp_path: Path, bundled: Path, *, with_texts: bool
-) -> None:
-    shutil.copytree(made.folder / "o", tmp_path / "o")
-    if with_texts:
-        assert main([*RUN, "--bundle-texts"]) == 0
-    with zipfile.ZipFile(tmp_path / "b.zip") as archive:
-        about = json.loads(archive.read(ABOUT))
-    assert about["texts"] is with_texts
-    assert main(["memory", "rescore", str(next((tmp_path / "o").glob("sqlite*"))), "--json"]) == 0
-    out = capsys.readouterr().out
-    figures = about["runs"][0]["figures"]
-    assert set(figures.pop("measured")) == {"latency", "ingest", "readback"}
-    assert json.loads(out[out.index("{") :])["k"]["10"] == figures
 
 
 @pytest.mark.parametrize(
@@ -150,12 +95,6 @@ def test_what_was_changed_is_found_also_with_a_new_manifest(
     captured = capsys.readouterr()
     assert said in captured.err
     assert captured.out.endswith("does not hold\n")
-
-
-@pytest.mark.usefixtures("bundled")
-def test_the_table_is_printed_as_it_was_published(capsys: pytest.CaptureFixture[str], made: Made) -> None:
-    assert main(["memory", "verify", "b.zip", "--data", "mine.json"]) == 0
-    assert made.out in capsys.readouterr().out
 
 
 def test_tests_and_floors_are_computed_again(capsys: pytest.CaptureFixture[str], bundled: Path) -> None:
@@ -239,90 +178,6 @@ def test_a_changed_byte_is_found_by_its_hash(capsys: pytest.CaptureFixture[str],
     assert capsys.readouterr().err == told
 
 
-def test_verdicts_of_a_model_are_read_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "client.py").write_text(MEMORY)
-    (tmp_path / "judge.py").write_text(JUDGE)
-    run = ("memory", "run", "--dataset", "longmemeval", "sample", "--memory", "python:client.py:Kept")
-    assert main([*run, "--judge", "python:judge.py:oracle", "--out", "o", "--bundle", "b.zip"]) == 0
-    assert main(["memory", "verify", "b.zip"]) == 0
-    rewritten(
-        tmp_path / "b.zip",
-        "runs/1/trials.jsonl",
-        lambda text: text.replace('"longmemeval_judge":0.0', '"longmemeval_judge":1.0', 1),
-        hashed=True,
-    )
-    capsys.readouterr()
-    assert main(["memory", "verify", "b.zip"]) == 1
-    assert "1 question judged otherwise than its verdict" in capsys.readouterr().err
-
-
-READER = """
-from pytest_recall.models.model import Reply
-
-
-class Said:
-    def ask(self, ask):
-        return Reply(text="right, " + ask.messages[-1].content[:80])
-
-
-said = Said()
-"""
-BY = {
-    "passages": ("--memory", "sqlite-fts"),
-    "answers": ("--memory", "python:client.py:Kept"),
-    "reader": ("--memory", "sqlite-fts", "--reader", "python:reader.py:said"),
-}
-
-
-@pytest.mark.parametrize(
-    ("by", "judged", "more"),
-    [
-        ("answers", False, ()),
-        ("answers", True, ()),
-        ("reader", False, ()),
-        ("reader", True, ("--accumulate",)),
-        ("reader", True, ("--repeat", "2")),
-        ("passages", False, ("--k", "60", "--unit", "session", "--accumulate")),
-    ],
-)
-def test_each_kind_of_run_holds_with_its_texts_and_without(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, by: str, *, judged: bool, more: tuple[str, ...]
-) -> None:
-    write_few(tmp_path)
-    for name, source in (("client.py", MEMORY), ("reader.py", READER), ("judge.py", JUDGE)):
-        (tmp_path / name).write_text(source)
-    judge = ("--judge", "python:judge.py:oracle") if judged else ()
-    more = (*more, "--out", "o")
-    for texts in ((), ("--bundle-texts",)):
-        assert main(["memory", "run", "few.json", *BY[by], *judge, *more, *texts, "--bundle", "b.zip"]) == 0
-        for data in ((), ("--data", "few.json")):
-            capsys.readouterr()
-            assert main(["memory", "verify", "b.zip", *data]) == 0
-            captured = capsys.readouterr()
-            assert captured.out.endswith("holds\n")
-            if by != "answers" and (texts or data):
-                assert "contains_at_k" not in captured.err
-    # A verdict has the passages of its answer.
-    lines = [json.loads(line) for line in (tmp_path / "o" / "trials.jsonl").read_text().splitlines()]
-    answers = [one["answer"] for one in lines if any(verdict.get("panel") for verdict in one.get("verdicts") or ())]
-    assert len(answers) == (5 if judged else 0)
-    assert by == "answers" or all(one["passages"] for one in answers)
-
-
-def test_answers_that_are_not_there_are_not_computed_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(
-        f"{FIRST}\n    def answer(self, query, limit, context):\n        return 'Heron'\n"
-    )
-    run = ("memory", "run", "mine.json", "--memory", "python:mine.py:Memory", "--out", "o", "--bundle", "b.zip")
-    assert main(run) == 0
-    assert main(["memory", "verify", "b.zip", "--data", "mine.json"]) == 0
-    captured = capsys.readouterr()
-    assert "answer_contains" in captured.err
-    assert "contains_at_k" not in captured.err
-    with zipfile.ZipFile(tmp_path / "b.zip") as archive:
-        assert "Heron" not in archive.read("runs/1/trials.jsonl").decode()
-
-
 @pytest.mark.parametrize(
     ("more", "said"),
     [
@@ -383,16 +238,3 @@ def test_a_bundle_is_unpacked_nowhere_else(capsys: pytest.CaptureFixture[str], b
     assert main(["memory", "verify", "b.zip"]) == 1
     assert "../x/trials.jsonl is not in MANIFEST.sha256" in capsys.readouterr().err
     assert set(bundled.parent.rglob("x")) == before
-
-
-def test_no_other_file_is_replaced_by_a_bundle(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "few.json").write_text("[]", encoding="utf-8")
-    assert main(["memory", "run", "few.json", "--bundle", "few.json"]) == 2
-    told = "recall: few.json: is there already, and is no bundle of runs; give another file, or delete it\n"
-    assert capsys.readouterr() == ("", told)
-    assert (tmp_path / "few.json").read_text(encoding="utf-8") == "[]"
-
-
-def test_texts_are_about_a_bundle(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["memory", "run", "mine.json", "--bundle-texts"]) == 2
-    assert "--bundle-texts is about a bundle" in capsys.readouterr().err

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from pytest_recall.datasets.verifying import Verified
 
 VERIFY = """\
-A bundle is what `recall memory run --bundle FILE` writes: the journals of the runs of a table, its figures, and a
-manifest of hashes. Each file is hashed again, each value of each question is computed again from what came back,
-and the figures and tests are put together again, and printed. No memory and no model is asked; verdicts of models are
-read as they are.
+A bundle is one file with the journals of the runs of a table, its figures and a manifest of hashes; the script
+`benchmarks/write_bundle.py` of pytest-recall's repository writes it. Each file is hashed again, each value of each
+question is computed again from what came back, and the figures and tests are put together again, and printed. No memory
+and no model is asked; verdicts of models are read as they are.
 
   recall memory verify table.zip
   recall memory verify table.zip --data locomo10.json
@@ -29,7 +29,7 @@ Exits with 1 if something does not hold, and says what.
 """
 
 
-def add_bundle_check(commands: Commands) -> None:
+def add_verify(commands: Commands) -> None:
     """Add the command."""
     parser = placeless(commands, "verify", "compute the figures of a bundle of runs again", run_verify, VERIFY)
     parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="the file")
