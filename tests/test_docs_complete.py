@@ -49,7 +49,6 @@ NOT_RUN = {
     "docs/how-to/long-horizon-generate.md: ferry-office/": PICTURE,
     "docs/how-to/long-horizon-generate.md: recall bench create-persona --model anthropic": PAID,
     "docs/how-to/long-horizon-questions.md: recall bench generate-conversations --persona robin": PAID,
-    "docs/how-to/long-horizon-report.md: recall bench leaderboard results/ea-180d": "needs the published runs",
     "docs/how-to/long-horizon-run.md: recall bench run --profile mara.profile.yaml --out mara --budget": PAID,
     "docs/how-to/long-horizon-run.md: recall bench run --profile mara.profile.yaml --record": PAID,
     "docs/how-to/read-the-report.md: pip install": "installs",

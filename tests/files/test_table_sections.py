@@ -1,4 +1,4 @@
-"""Sections of tables: for terminals, in Markdown, and turned."""
+"""Sections of tables: for terminals and in Markdown."""
 
 from __future__ import annotations
 
@@ -17,9 +17,3 @@ def test_a_section_in_markdown_is_text_wherever_it_is_from() -> None:
     table = ["| memory | a | b |", "| --- | ---: | ---: |", r"| \*mine\* | 1 | – |", "| theirs | 2 | 3 |"]
     told = ["## A title", "", *table, "", "by &lt;kind&gt;:", "", *table, "", r"- a note\|"]
     assert list(section_lines(SECTION, markdown=True)) == told
-
-
-def test_a_table_that_is_turned_has_a_row_for_each_column() -> None:
-    turned = TABLE.transposed()
-    assert (turned.head, turned.rows) == (("memory", "*mine*", "theirs"), [("a", "1", "2"), ("b", "–", "3")])
-    assert turned.transposed() == TABLE

@@ -70,14 +70,6 @@ def test_the_calls_of_a_tool_are_told_one_by_one_in_their_sessions(capsys: pytes
     assert "holds another run: `feed` was 'tool-calls' and is 'days'; the tool calls have changed" in (
         capsys.readouterr().err
     )
-    assert main([*RUN, "--out", "days"]) == 0
-    capsys.readouterr()
-    assert main(["bench", "leaderboard", "out", "days"]) == 0
-    titles = [line for line in capsys.readouterr().out.splitlines() if line.startswith("clerk")]
-    assert sorted(title.split(":")[0] for title in titles) == [
-        "clerk (arcs-60d.yaml)",
-        "clerk (arcs-60d.yaml), told its tool calls",
-    ]
 
 
 def test_the_calls_are_read_from_the_folder_that_the_profile_names() -> None:

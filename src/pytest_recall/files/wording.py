@@ -143,11 +143,6 @@ class TextTable(NamedTuple):
     head: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
 
-    def transposed(self) -> TextTable:
-        """Return the table with a row for each column."""
-        head, *rows = zip(self.head, *self.rows, strict=True)
-        return TextTable(self.name, head, rows)
-
 
 class TableSection(NamedTuple):
     """Tables about one thing, and the sentences that say how to read them."""
