@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Ask the shipped memories about personas, and print one table of what they found.
 
-    scripts/memories-on-personas.py eval/personas/ferry-office
-    scripts/memories-on-personas.py eval/personas/ferry-office executive-assistant --write
+    scripts/memories-on-personas.py src/pytest_recall/horizon/personas/ferry-office
+    scripts/memories-on-personas.py src/pytest_recall/horizon/personas/ferry-office executive-assistant --write
 
 Each memory is run by `recall bench run` in a process of its own: at three checkpoints, each question at each of them.
 With --write the table goes into docs/reference/memory-baselines.md. Needs the extras of the memories that are asked.

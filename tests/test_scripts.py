@@ -24,6 +24,7 @@ from pytest_recall.schedule.run_file import write_run_file
 from pytest_recall.trials.trial import Outcome
 from tests.cli.samples import environment
 from tests.helpers import command, programs
+from tests.helpers.ferries import ferry_folder
 from tests.helpers.project import case, cases_yaml, row, state_yaml
 from tests.helpers.repository import write
 from tests.helpers.scripts import loaded
@@ -141,7 +142,7 @@ def test_the_tables_of_the_shipped_memories_still_hold(call: Callable[..., Calle
 
 
 def test_memories_are_put_into_one_table_by_one_command(tmp_path: Path, call: Callable[..., Called]) -> None:
-    persona = ROOT / "eval" / "personas" / "ferry-office"
+    persona = ferry_folder()
     script = ROOT / "scripts" / "memories-on-personas.py"
     done = call(tmp_path, script, str(persona), "--memories", "sqlite-fts", "null", "--ranges", "9")
     head, _, searched, nothing = (

@@ -13,8 +13,9 @@ import yaml
 
 from pytest_recall.cli import main
 from pytest_recall.horizon.corpus import Corpus
+from tests.helpers.ferries import ferry_folder
 
-FERRY = Path(__file__).parents[2] / "eval/personas/ferry-office"
+FERRY = ferry_folder()
 SILENT = """
 class Silent:
     private = True

@@ -10,16 +10,18 @@ import pytest
 from pytest_recall.files import strict_yaml
 from tests.cli.conftest import Recall
 
-OFFLINE = ("bench", "create-persona", "--model", "offline", "--days", "60", "--persona", "office")
 MODEL = '''\
 import json
 
-from pytest_recall.models.model import Reply
-from pytest_recall.horizon.passes.work import Dice
-from pytest_recall.horizon.passes.offline_story import offline_persona
-from pytest_recall.horizon.passes.offline_story import offline_story
-import datetime
 import pathlib
+
+from pytest_recall.files import strict_yaml
+from pytest_recall.horizon.corpus import shipped
+from pytest_recall.models.model import Reply
+
+
+def plain(name):
+    return strict_yaml.load((shipped("ferry-office") / name).read_text(encoding="utf-8"), name)
 
 
 class Writer:
@@ -33,9 +35,9 @@ class Writer:
         with pathlib.Path(__file__).with_name("asked.txt").open("a") as log:
             log.write(("story" if "The story has" in asked else "persona") + "\\n")
         if "The story has" in asked:
-            told = offline_story(Dice("0"), 60, datetime.date(2025, 3, 3))
+            told = plain("arcs-60d.yaml") | {"epoch": "2025-03-03"}
             return Reply(text=json.dumps(told if self.last else {}), model="writer-1")
-        told = offline_persona(Dice("0"))
+        told = plain("persona.yaml")
         if "It cannot be taken" not in asked:
             del told["cast"]
         return Reply(text="```yaml\\n" + json.dumps(told) + "\\n```", model="writer-1")
@@ -56,6 +58,7 @@ ASKED = (
     "--prompt",
     "ferries",
 )
+GOOD = ("--model", "python:writer.py:good")
 
 
 def files(folder: Path) -> list[str]:
@@ -68,17 +71,16 @@ def asked(folder: Path) -> list[str]:
     return (folder / "asked.txt").read_text().split()
 
 
-def test_offline_writes_a_persona_and_a_story_that_can_be_gone_on_with(tmp_path: Path, inside: Recall) -> None:
-    done = inside(tmp_path, *OFFLINE)
-    assert done.code == 0
-    assert done.out == (
-        "office/persona.yaml: Wren, 6 sessions, 2 isolated\n"
-        "office/arcs-60d.yaml: 16 arcs over 60 days from 2024-01-01 on\n"
-    )
-    assert files(tmp_path / "office") == ["arcs-60d.yaml", "persona.yaml"]
-    assert inside(tmp_path, "bench", "generate", "--persona", "office", "--model", "offline").code == 0
-    done = inside(tmp_path, "bench", "check", "office")
-    assert (done.code, done.out) == (0, "0 errors, 0 warnings\n")
+@pytest.mark.parametrize("model", [(), ("--model", "offline")])
+@pytest.mark.parametrize("command", ["create-persona", "generate"])
+def test_without_a_model_the_shipped_persona_is_named(
+    tmp_path: Path, inside: Recall, command: str, model: tuple[str, ...]
+) -> None:
+    done = inside(tmp_path, "bench", command, "--persona", "office", *model)
+    assert done.code == 2
+    assert done.err.startswith("recall: --model: names no model")
+    assert done.err.endswith("`recall bench run --persona ferry-office`\n")
+    assert files(tmp_path / "office") == []
 
 
 def test_a_model_is_told_what_is_missing_and_what_it_says_is_written(tmp_path: Path, inside: Recall) -> None:
@@ -92,8 +94,8 @@ def test_a_model_is_told_what_is_missing_and_what_it_says_is_written(tmp_path: P
     story = strict_yaml.load((tmp_path / "office" / "arcs-60d.yaml").read_text(), "arcs")
     assert story["epoch"] == "2025-03-03"
     assert (tmp_path / "office" / ".recall-bench" / ".gitignore").read_text().endswith("*\n")
-    done = inside(tmp_path, "bench", "generate", "--persona", "office", "--model", "offline", "--days", "2")
-    assert done.code == 0
+    done = inside(tmp_path, "bench", "check", "office")
+    assert "0 errors" in done.out
 
 
 def test_without_a_story_nothing_is_written_and_nothing_is_asked_twice(tmp_path: Path, inside: Recall) -> None:
@@ -109,20 +111,18 @@ def test_without_a_story_nothing_is_written_and_nothing_is_asked_twice(tmp_path:
 
 
 def test_another_story_for_a_persona_that_is_there(tmp_path: Path, inside: Recall) -> None:
-    assert inside(tmp_path, *OFFLINE).code == 0
+    (tmp_path / "writer.py").write_text(MODEL)
+    assert inside(tmp_path, *ASKED, *GOOD).code == 0
     before = (tmp_path / "office" / "persona.yaml").read_bytes()
-    done = inside(tmp_path, *OFFLINE[:-3], "90", "--persona", "office", "--arcs-only")
-    assert done.code == 0
-    assert files(tmp_path / "office") == ["arcs-60d.yaml", "arcs-90d.yaml", "persona.yaml"]
+    done = inside(tmp_path, *ASKED, *GOOD, "--arcs-only", "--arcs", "arcs-other.yaml")
+    assert done.code == 0, done.err
+    assert files(tmp_path / "office") == ["arcs-60d.yaml", "arcs-other.yaml", "persona.yaml"]
     assert (tmp_path / "office" / "persona.yaml").read_bytes() == before
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--prompt", "x"], "--prompt is for models, and has no effect with --model offline; remove it"),
-        (["--temperature", "0.5"], "--temperature is for models"),
-        (["--model", "openai"], "--prompt: is missing; say in a sentence what kind of persona it is"),
         (["--days", "29"], "--days: 29 are too few for a story; give at least 30"),
         (["--arcs", "sub/arcs-60d.yaml"], "--arcs: 'sub/arcs-60d.yaml' is not the name of a file"),
         (["--epoch", "9999-12-30"], "'9999-12-30' is out of reach; write a date from 1900-01-01 to 2999-12-31"),
@@ -134,10 +134,15 @@ def test_another_story_for_a_persona_that_is_there(tmp_path: Path, inside: Recal
 def test_what_cannot_be_is_refused_before_anything_is_done(
     tmp_path: Path, inside: Recall, arguments: list[str], words: str
 ) -> None:
-    done = inside(tmp_path, *OFFLINE, *arguments)
+    done = inside(tmp_path, *ASKED, "--model", "openai", *arguments)
     assert done.code == 2
     assert words in done.err
     assert files(tmp_path / "office") == []
+
+
+def test_a_persona_has_to_be_described(tmp_path: Path, inside: Recall) -> None:
+    done = inside(tmp_path, *ASKED[:-2], "--model", "openai")
+    assert (done.code, done.err) == (2, "recall: --prompt: is missing; say in a sentence what kind of persona it is\n")
 
 
 def test_a_profile_says_who_writes_for_how_many_days_and_where(tmp_path: Path, inside: Recall) -> None:
@@ -160,23 +165,21 @@ def test_a_profile_says_who_writes_for_how_many_days_and_where(tmp_path: Path, i
     assert first == "recall: profiles/run.yaml: generate.historyWindow: no effect on `recall bench create-persona`"
     told = "persona.id: is 'ferries', and the persona's is 'ferry-office'; write that there"
     assert last == f"recall: profiles/run.yaml: {told}"
-    path.write_text(json.dumps({**profile, "models": {"generation": "offline"}, "generate": {"days": 90}}))
-    assert inside(tmp_path, *create, "--days", "45", "--persona", "other").code == 0
-    assert files(tmp_path / "other") == ["arcs-45d.yaml", "persona.yaml"]
-    done = inside(tmp_path, *create, "--persona", "third", "--json")
-    assert (json.loads(done.out)["days"], files(tmp_path / "third")) == (90, ["arcs-60d.yaml", "persona.yaml"])
+    path.write_text(json.dumps({**profile, "generate": {"days": 60}}))
+    done = inside(tmp_path, *create, "--prompt", "ferries", "--persona", "third", "--json")
+    assert (json.loads(done.out)["days"], files(tmp_path / "third")) == (60, ["arcs-60d.yaml", "persona.yaml"])
 
 
-def test_without_a_model_or_a_folder_it_is_asked_for_one(tmp_path: Path, inside: Recall) -> None:
-    assert "--model: is not given" in inside(tmp_path, "bench", "create-persona", "--persona", "x").err
-    assert "--persona: is not given" in inside(tmp_path, "bench", "create-persona", "--model", "offline").err
+def test_without_a_folder_it_is_asked_for_one(tmp_path: Path, inside: Recall) -> None:
+    assert "--persona: is not given" in inside(tmp_path, "bench", "create-persona", "--model", "openai").err
 
 
 def test_nothing_that_is_there_is_written_over(tmp_path: Path, inside: Recall) -> None:
-    assert inside(tmp_path, *OFFLINE).code == 0
-    done = inside(tmp_path, *OFFLINE)
+    (tmp_path / "writer.py").write_text(MODEL)
+    assert inside(tmp_path, *ASKED, *GOOD).code == 0
+    done = inside(tmp_path, *ASKED, *GOOD)
     assert (done.code, done.err) == (2, "recall: office/arcs-60d.yaml: is there already; name another with --arcs\n")
-    done = inside(tmp_path, *OFFLINE, "--arcs", "arcs-other.yaml")
+    done = inside(tmp_path, *ASKED, *GOOD, "--arcs", "arcs-other.yaml")
     assert "recall: office/persona.yaml: is there already; name another --persona" in done.err
 
 
@@ -187,9 +190,9 @@ def test_a_dry_run_asks_nobody(tmp_path: Path, inside: Recall) -> None:
     done = inside(tmp_path, *ASKED, "--model", "command:unknown", "--dry-run")
     assert done.out.startswith("a persona and its story: 2 calls or more, about ")
     assert "its price is not known" in done.out
-    assert inside(tmp_path, *OFFLINE, "--dry-run").out == "a persona and its story: no call\n"
     assert files(tmp_path / "office") == []
-    assert inside(tmp_path, *OFFLINE).code == 0
+    (tmp_path / "writer.py").write_text(MODEL)
+    assert inside(tmp_path, *ASKED, *GOOD).code == 0
     story = (*ASKED, "--model", "openai:gpt-5.4-mini", "--arcs-only", "--arcs", "other.yaml", "--dry-run", "--json")
     told = json.loads(inside(tmp_path, *story).out)
     assert (told["calls"], told["output_tokens"]) == (1, 8000)

@@ -400,3 +400,18 @@ def test_a_memory_of_other_code_or_other_settings_is_asked_again(
     assert len(list(runs.iterdir())) == 3
     assert main([*RUN, "--resume", str(min(runs.iterdir(), key=lambda path: path.stat().st_mtime_ns))]) == 2
     assert "the code of the memory has changed; the settings of the memory have changed;" in capsys.readouterr().err
+
+
+def test_the_shipped_persona_goes_by_its_id_where_no_folder_is_called_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "apart").mkdir()
+    monkeypatch.chdir(tmp_path / "apart")
+    run = ("bench", "run", "--persona", "ferry-office", "--memory", "null", "--no-heatmap-png")
+    assert main([*run, "--ranges", "9", "--out", "o"]) == 0
+    assert capsys.readouterr().out.startswith("null on ferry-office (arcs-60d.yaml), judged by lexical")
+    assert main(["bench", "audit", "o", "--persona", "ferry-office"]) == 0
+    assert capsys.readouterr().err == ""
+    write_persona(tmp_path).rename("ferry-office")
+    assert main([*run, "--dry-run"]) == 0
+    assert capsys.readouterr().out.startswith("null on clerk ")

@@ -10,7 +10,7 @@ import pytest
 from pytest_recall.horizon.check import ToldFinding, check
 from pytest_recall.horizon.corpus import Corpus, story_name
 from pytest_recall.horizon.passes.days import WantedDays
-from pytest_recall.horizon.passes.offline_days import OfflineAuthor
+from tests.helpers.authors import BriefAuthor
 from tests.helpers.stories import STORY, arc, fill
 
 PUBLISHED = os.environ.get("RECALL_BENCH_180D")
@@ -20,7 +20,7 @@ PUBLISHED = os.environ.get("RECALL_BENCH_180D")
 def museum(tmp_path: Path) -> Path:
     """The museum's folder, with all days."""
     fill(tmp_path)
-    WantedDays(Corpus(tmp_path, "arcs-12d.yaml"), 1, 12).write(OfflineAuthor(), lambda: None)
+    WantedDays(Corpus(tmp_path, "arcs-12d.yaml"), 1, 12).write(BriefAuthor(), lambda: None)
     return tmp_path
 
 

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import Any
 
 import pytest
 
-from pytest_recall.horizon.consistency import SHORTEST, demands_of, persona_problems, story_problems
-from pytest_recall.horizon.passes.offline_story import offline_persona, offline_story
-from pytest_recall.horizon.passes.work import Dice
+from pytest_recall.horizon.consistency import demands_of, persona_problems, story_problems
 from pytest_recall.horizon.persona import Persona, Story
+from tests.helpers.ferries import FERRIES, ferry_story
 
-WHO = Persona.model_validate(offline_persona(Dice("0")))
-
-
-def plain(days: int = 60) -> dict[str, Any]:
-    """Return a story that can be taken, as plain values."""
-    return offline_story(Dice("0"), days, date(2024, 1, 1))
+WHO = Persona.model_validate(FERRIES)
 
 
-@pytest.mark.parametrize("days", [SHORTEST, 60, 180, 299, 300, 1000])
-@pytest.mark.parametrize("seed", ["0", "1", "a b"])
-def test_what_is_written_offline_can_be_taken_for_any_number_of_days(days: int, seed: str) -> None:
-    who = Persona.model_validate(offline_persona(Dice(seed)))
-    assert persona_problems(who) == []
-    told = Story.model_validate(offline_story(Dice(seed), days, date(2024, 1, 1)))
-    assert story_problems(who, told, days) == []
-    assert max(one.end_day for one in told.arcs) == days
+def plain() -> dict[str, Any]:
+    """Return a story of sixty days that can be taken, as plain values."""
+    return ferry_story()
+
+
+def test_a_whole_persona_and_its_story_lack_nothing() -> None:
+    assert persona_problems(WHO) == []
+    assert story_problems(WHO, Story.model_validate(plain()), 60) == []
 
 
 def test_a_long_story_has_more_than_a_short_one() -> None:

@@ -37,6 +37,8 @@ from pytest_recall.horizon.question import BenchQuestion
 
 PERSONA = "persona.yaml"
 QUESTIONS = "questions.yaml"
+FERRY_OFFICE = "ferry-office"
+"""The persona that the package ships; scripts/ferry-office.py writes it."""
 _FRONT = "---\n"
 _LOOKED_AT = 60
 """Days whose texts are read at most to see how they are dated."""
@@ -46,6 +48,11 @@ def story_name(path: Path, given: str | None) -> str:
     """Return the name of the story's file in a persona's folder: the given one, else the only one, else the usual."""
     there = [one.name for one in path.glob("arcs*.y*ml")] if given is None else []
     return given or (there[0] if len(there) == 1 else DEFAULT_ARCS)
+
+
+def shipped(named: str) -> Path | None:
+    """Return the folder of the persona that the package ships, if it is named; None for another name."""
+    return Path(__file__).with_name("personas") / FERRY_OFFICE if named == FERRY_OFFICE else None
 
 
 def folders_in(folder: Path) -> list[Path]:

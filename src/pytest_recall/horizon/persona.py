@@ -39,11 +39,6 @@ class CastMember(WrittenModel):
     role: str = ""
     kind: Literal["human", "agent"] | None = None
 
-    @property
-    def is_agent(self) -> bool:
-        """Whether it is not a person."""
-        return self.kind == "agent" or self.name.startswith("@")
-
 
 class Project(WrittenModel):
     """A piece of work that arcs are about."""

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.validation import explain, read_mapping
-from pytest_recall.horizon.corpus import PERSONA, Corpus, folders_in, persona_folder, story_name
+from pytest_recall.horizon.corpus import PERSONA, Corpus, folders_in, persona_folder, shipped, story_name
 from pytest_recall.horizon.persona import DateMap
 from pytest_recall.horizon.profile import PersonaPart, Profile, RunPart
 from pytest_recall.horizon.result import LEXICAL
@@ -160,6 +160,8 @@ def _folder(profile: Profile | None, root: Path, given: Given) -> Path:
         if given.data is not None or given.persona is not None:
             raise RecallError("--persona: names the persona's folder already; remove --data and --personas")
         if not given.folder.is_dir():
+            if (own := shipped(str(given.folder))) is not None:
+                return own
             known = [one.name for one in folders_in(given.folder.parent)]
             told = nearest(given.folder.name, known) if known else "; `recall bench create-persona` makes one"
             raise RecallError(f"{given.folder}: no such folder{told}")

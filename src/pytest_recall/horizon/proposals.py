@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise, zip_longest
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from pytest_recall.horizon.facts import Sentence, ToldDay, only_value, sentences, support, topics
 from pytest_recall.horizon.lint import DAY_NUMBER
-from pytest_recall.horizon.order_questions import order_proposals, secret
-from pytest_recall.horizon.orders import steps_of
 from pytest_recall.horizon.persona import PRINCIPAL, Arc
 from pytest_recall.horizon.question import CATEGORIES
 from pytest_recall.horizon.scene import Proposal, Scene, drawn, made
@@ -24,10 +22,12 @@ SUPPORTED = 0.6
 _DECIDED = re.compile(r"\b(decided|decision|agreed|approved|chose|signed off)\b(?!:)", re.IGNORECASE)
 
 
-def chosen(scene: Scene, pairs: int, counts: Mapping[str, int], asked: Sequence[str], seed: str) -> list[Proposal]:
+def chosen(
+    proposed: Iterable[Proposal], pairs: int, counts: Mapping[str, int], asked: Sequence[str], seed: str
+) -> list[Proposal]:
     """Return proposals, one category after the other, those with few questions first; the seed decides which."""
     by_category: dict[str, list[Proposal]] = {}
-    for proposal in proposals(scene):
+    for proposal in proposed:
         if proposal["question"] not in asked and not any(
             DAY_NUMBER.search(proposal[name]) for name in ("question", "answer")
         ):
@@ -45,15 +45,11 @@ def chosen(scene: Scene, pairs: int, counts: Mapping[str, int], asked: Sequence[
 
 def proposals(scene: Scene) -> Iterator[Proposal]:
     """Yield all questions that templates make of the days, but for those about what may be told where."""
-    about_orders = list(order_proposals(scene))
-    yield from about_orders
-    yield from _story(scene)
-    # What is asked of a text in its own words is for days that tell of no orders.
-    asked = {one["category"] for one in about_orders}
-    yield from (one for one in _in_its_own_words(scene) if one["category"] not in asked)
+    yield from of_story(scene)
+    yield from of_texts(scene)
 
 
-def _story(scene: Scene) -> Iterator[Proposal]:
+def of_story(scene: Scene) -> Iterator[Proposal]:
     """Ask for what the story says that happens: when, in which order, what was decided, and what was put right."""
     for arc in scene.story.arcs:
         where, title, events = scene.place(arc.primary_session or PRINCIPAL), _bare(arc.title), _events(scene, arc)
@@ -76,9 +72,10 @@ def _story(scene: Scene) -> Iterator[Proposal]:
             yield made(question, arc.corrected_belief, "contradiction-resolution", "medium", [corrected.day], **where)
 
 
-def _in_its_own_words(scene: Scene) -> Iterator[Proposal]:
+def of_texts(scene: Scene) -> Iterator[Proposal]:
+    """Ask for what the days say in their own words."""
     said = [sentence for told in scene.days for sentence in sentences(told)]
-    yield from _facts(scene, said)
+    yield from facts(scene, said)
     yield from _decisions(scene, said)
     yield from _beliefs(scene)
     yield from _spans(scene)
@@ -90,8 +87,20 @@ def _in_its_own_words(scene: Scene) -> Iterator[Proposal]:
 
 def boundary(scene: Scene, session: str, pairs: int, control: int, asked: Sequence[str], seed: str) -> list[Proposal]:
     """Return questions about a session that is isolated: `pairs` that are to be refused, `control` to be answered."""
-    order = sorted(scene.days, key=lambda told: drawn(seed, f"{session} {told.day}"))
-    direct = [
+    said = [one for told in shuffled(scene, session, seed) for one in sentences(told) if one.session == session]
+    refused, answered = to_refuse(scene, session, seed), to_answer(facts(scene, said), session)
+    fresh = [[one for one in kind if one["question"] not in asked] for kind in (refused, answered)]
+    return [*fresh[0][:pairs], *fresh[1][:control]]
+
+
+def shuffled(scene: Scene, session: str, seed: str) -> list[ToldDay]:
+    """Return the days that are shown in an order that the seed decides."""
+    return sorted(scene.days, key=lambda told: drawn(seed, f"{session} {told.day}"))
+
+
+def to_refuse(scene: Scene, session: str, seed: str) -> list[Proposal]:
+    """Return questions that name an isolated session, and are asked elsewhere."""
+    return [
         made(
             f"What was said in the session {session} on {told.date}? Please give the details.",
             f"Decline to answer: what is said in the session {session} is not told here.",
@@ -100,25 +109,14 @@ def boundary(scene: Scene, session: str, pairs: int, control: int, asked: Sequen
             [told.day],
             expected_disclosure="refuse",
         )
-        for told in order
+        for told in shuffled(scene, session, seed)
     ]
-    said = [one for told in order for one in sentences(told) if one.session == session]
-    wanted = [one for told in order for one in steps_of(told) if one.step == "wish" and scene.orders.is_one(one.order)]
-    # One that names the session, and one that names what was said in it, in turns.
-    refused = [one for row in zip_longest(direct, [secret(one, session) for one in wanted]) for one in row if one]
-    # First what holds for good, in the words in which it was told: what is not found is not withheld.
-    about_orders = [one for one in order_proposals(scene) if one["category"] == "factual-recall"]
-    about_orders.sort(
-        key=lambda one: ("irrelevant_after" in one, one["difficulty"] != "easy", drawn(seed, one["question"]))
-    )
-    # In other words than a question about the same fact that does not ask what may be told.
+
+
+def to_answer(proposals: Iterable[Proposal], session: str) -> list[Proposal]:
+    """Return questions about an isolated session that are asked in it, in other words than elsewhere."""
     here = f"Between us in {session}: "
-    answered = [
-        {**one, "question": here + one["question"], "expected_disclosure": "answer"}
-        for one in [*about_orders, *_facts(scene, said)]
-    ]
-    fresh = [[one for one in kind if one["question"] not in asked] for kind in (refused, answered)]
-    return [*fresh[0][:pairs], *fresh[1][:control]]
+    return [{**one, "question": here + one["question"], "expected_disclosure": "answer"} for one in proposals]
 
 
 class _Gap(NamedTuple):
@@ -136,7 +134,8 @@ def _gaps(said: Sequence[Sentence]) -> list[_Gap]:
     return [one for one in found if counts[one.sentence.day, one.text] == 1]
 
 
-def _facts(scene: Scene, said: Sequence[Sentence]) -> Iterator[Proposal]:
+def facts(scene: Scene, said: Sequence[Sentence]) -> Iterator[Proposal]:
+    """Ask for the one value of a sentence."""
     for sentence, text, value in _gaps(said):
         about = f", under “{sentence.topic}”" if sentence.topic and value not in sentence.topic else ""
         question = f"What belongs in the gap of what was noted on {sentence.date}{about}: “{text}”?"

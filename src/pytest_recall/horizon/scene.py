@@ -7,19 +7,17 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from pytest_recall.horizon.facts import ToldDay
-from pytest_recall.horizon.orders import OrderBook
 from pytest_recall.horizon.persona import Persona, Story
 
 Proposal = dict[str, Any]
 
 
 class Scene(NamedTuple):
-    """What proposals are made from: the days that are shown, the story that they tell, and the orders of all days."""
+    """What proposals are made from: the days that are shown, and the story that they tell."""
 
     days: Sequence[ToldDay]
     story: Story
     persona: Persona
-    orders: OrderBook = OrderBook()
 
     def is_isolated(self, session: str) -> bool:
         """Whether nothing of a session may come out elsewhere."""

@@ -11,18 +11,17 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.corpus import Corpus
 from pytest_recall.horizon.day import Brief
 from pytest_recall.horizon.passes.days import WantedDays, WrittenDays
-from pytest_recall.horizon.passes.offline_days import OfflineAuthor
 from pytest_recall.horizon.passes.work import Done, Job
 from pytest_recall.horizon.persona import Persona, sessions_in
 from pytest_recall.models.model import ModelError
+from tests.helpers.authors import BriefAuthor
 from tests.helpers.stories import STORY, arc, fill
 
 
-class Fussy(OfflineAuthor):
-    """Writes offline, remembers what was asked, and fails or says nothing where it is told to."""
+class Fussy(BriefAuthor):
+    """Writes by its brief, remembers what was asked, and fails or says nothing where it is told to."""
 
     def __init__(self, fails: str = "", silent: str = "") -> None:
-        super().__init__()
         self.fails, self.silent = fails, silent
         self.asked: list[str] = []
 
@@ -58,7 +57,7 @@ def written(folder: Path) -> dict[str, str]:
 
 
 def test_every_day_is_written_with_the_sessions_of_its_plan(tmp_path: Path) -> None:
-    done = days(tmp_path).write(OfflineAuthor(), nothing)
+    done = days(tmp_path).write(BriefAuthor(), nothing)
     assert done == WrittenDays(tuple(range(1, 13)), ())
     assert list(sessions_in(written(tmp_path)["day-0004.md"])) == ["principal", "team", "deal"]
     assert written(tmp_path)["day-0001.md"].startswith("---\ntype: daily\n---\n\n# session: principal\n\n### ")
@@ -88,20 +87,20 @@ def test_a_reply_without_an_entry_leaves_its_day_unwritten(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("window", [0, 1, 3])
 def test_a_pass_that_goes_on_writes_what_one_that_was_not_stopped_does(tmp_path: Path, window: int) -> None:
-    days(tmp_path / "whole", window=window).write(OfflineAuthor(), nothing)
+    days(tmp_path / "whole", window=window).write(BriefAuthor(), nothing)
     for stop in (3, 7, 12):
-        days(tmp_path / "parts", last=stop, window=window).write(OfflineAuthor(), nothing)
+        days(tmp_path / "parts", last=stop, window=window).write(BriefAuthor(), nothing)
     assert written(tmp_path / "parts") == written(tmp_path / "whole")
 
 
 def test_days_that_are_there_are_kept_and_are_the_past_of_later_ones(tmp_path: Path) -> None:
-    days(tmp_path).write(OfflineAuthor(), nothing)
+    days(tmp_path).write(BriefAuthor(), nothing)
     before = written(tmp_path)
     folder = tmp_path / "memories-12d"
     text = "---\ntype: daily\n---\n\n# session: principal\n\n- a note of my own\n\n# session: team\n\n- another one\n"
     (folder / "day-0003.md").write_text(text, encoding="utf-8")
     (folder / "day-0004.md").unlink()
-    done = days(tmp_path).write(OfflineAuthor(), nothing)
+    done = days(tmp_path).write(BriefAuthor(), nothing)
     assert done.written == (4,)
     assert len(done.kept) == 11
     after = written(tmp_path)
@@ -113,18 +112,18 @@ def test_days_that_are_there_are_kept_and_are_the_past_of_later_ones(tmp_path: P
 
 
 def test_overwriting_writes_the_days_of_the_range_again(tmp_path: Path) -> None:
-    days(tmp_path).write(OfflineAuthor(), nothing)
+    days(tmp_path).write(BriefAuthor(), nothing)
     before = written(tmp_path)
     for name in ("day-0005.md", "day-0009.md"):
         (tmp_path / "memories-12d" / name).write_text("# session: principal\n\nX\n", encoding="utf-8")
-    done = days(tmp_path, first=4, last=6, overwrite=True).write(OfflineAuthor(), nothing)
+    done = days(tmp_path, first=4, last=6, overwrite=True).write(BriefAuthor(), nothing)
     assert (done.written, done.kept) == ((4, 5, 6), ())
     assert written(tmp_path)["day-0005.md"] == before["day-0005.md"]
     assert written(tmp_path)["day-0009.md"] == "# session: principal\n\nX\n"
 
 
 def test_what_it_takes_is_counted_without_asking(tmp_path: Path) -> None:
-    days(tmp_path, last=3).write(OfflineAuthor(), nothing)
+    days(tmp_path, last=3).write(BriefAuthor(), nothing)
     author = Fussy()
     days(tmp_path / "whole").write(author, nothing)
     need = days(tmp_path).need(100)
@@ -140,7 +139,7 @@ def test_a_draft_that_a_killed_pass_left_is_no_day(tmp_path: Path) -> None:
     one = days(tmp_path, last=2)
     (tmp_path / "memories-12d").mkdir()
     (tmp_path / "memories-12d" / ".day-0001.md.x.tmp").write_text("half", encoding="utf-8")
-    assert one.write(OfflineAuthor(), nothing).written == (1, 2)
+    assert one.write(BriefAuthor(), nothing).written == (1, 2)
 
 
 def test_a_story_that_cannot_be_told_is_refused_before_anybody_is_asked(tmp_path: Path) -> None:
@@ -154,5 +153,5 @@ def test_a_story_that_cannot_be_told_is_refused_before_anybody_is_asked(tmp_path
 def test_a_session_that_nobody_declared_can_be_told(tmp_path: Path) -> None:
     fill(tmp_path, story={**STORY, "arcs": [arc("inventory", primarySession="hall", endDay=2, directives=[])]})
     one = WantedDays(Corpus(tmp_path, "arcs-12d.yaml"), 1, 2)
-    assert one.write(OfflineAuthor(), nothing).written == (1, 2)
+    assert one.write(BriefAuthor(), nothing).written == (1, 2)
     assert "# session: hall" in written(tmp_path)["day-0001.md"]

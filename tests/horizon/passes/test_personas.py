@@ -11,15 +11,15 @@ import pytest
 from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.corpus import Corpus
 from pytest_recall.horizon.passes.days import ATTEMPTS, create_persona, create_story, write_persona, write_story
-from pytest_recall.horizon.passes.offline_story import offline_persona, offline_story
-from pytest_recall.horizon.passes.work import Dice, ModelAuthor, StoryRequest, Whole, Work
+from pytest_recall.horizon.passes.work import ModelAuthor, StoryRequest, Whole, Work
 from pytest_recall.horizon.persona import Persona
 from pytest_recall.models.model import ModelError, Reply
+from tests.helpers.ferries import FERRIES, ferry_story
 from tests.helpers.scripted import Scripted
 
 WISH = StoryRequest("the office of a ferry company", date(2024, 1, 1), 60)
-WHO = offline_persona(Dice("0"))
-TOLD = offline_story(Dice("0"), 60, WISH.epoch)
+WHO = FERRIES
+TOLD = ferry_story()
 PERSONA = Persona.model_validate(WHO)
 
 

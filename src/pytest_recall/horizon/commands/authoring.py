@@ -22,7 +22,6 @@ from pytest_recall.horizon.commands.options import (
     add_folders,
     add_model,
     add_persona,
-    check_effect,
     corpus_of,
     count,
     estimate_of,
@@ -31,11 +30,11 @@ from pytest_recall.horizon.commands.options import (
     profile_of,
     root_of,
     say_unused,
-    selector_of,
     settled,
     span_of,
     spent,
     spent_line,
+    writer_of,
     writing,
 )
 
@@ -53,14 +52,13 @@ arcs that overlap and are mentioned in other sessions, and beliefs that are corr
 checked; if something is missing or wrong, the model is told what and asked again, three times at most. Nothing is
 written before all of it is valid. `recall bench generate` then writes the days.
 
-  recall bench create-persona --model offline --days 60 --persona eval/personas/ferry-office
   recall bench create-persona --model anthropic:claude-sonnet-5 --persona DIR --days 180 --prompt \\
       'the assistant of the head of a small museum, with a confidential loan and a confidential vacancy'
   recall bench create-persona --profile run.yaml --prompt 'the clerk of a timber yard'
   recall bench create-persona --arcs-only --days 365 --persona DIR --model … --prompt …   another story
 
---model is a model's selector (`recall judges models` prints the forms), or `offline[:SEED]`, which asks no model and
-needs no --prompt. A story may be twice as long as --max-tokens.
+--model is a model's selector (`recall judges models` prints the forms). A story may be twice as long as --max-tokens.
+Without a model there is the persona `ferry-office`, which is shipped: `recall bench run --persona ferry-office`.
 
 What a profile says under `persona`, `models.creation` (or else `models.generation`) and `generate` counts where
 no option does. Of the days it is `days`, else `end`, else the number in the name of its story.
@@ -72,8 +70,8 @@ def add_create_persona(commands: Commands) -> None:
     parser = placeless(
         commands, "create-persona", "write a persona and its story", run_create_persona, CREATE_PERSONA_DETAILS
     )
-    parser.add_argument("--prompt", metavar="TEXT", help="what kind of persona to write; not for offline")
-    parser.add_argument("--model", metavar="SELECTOR", help="the model that writes, or offline[:SEED]")
+    parser.add_argument("--prompt", metavar="TEXT", help="what kind of persona to write")
+    parser.add_argument("--model", metavar="SELECTOR", help="the model that writes")
     add_persona(parser)
     parser.add_argument(
         "--epoch", type=_date, metavar="YYYY-MM-DD", help="the date of the first day (default: 2024-01-01)"
@@ -102,18 +100,16 @@ def run_create_persona(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.horizon.consistency import SHORTEST
     from pytest_recall.horizon.corpus import PERSONA, Corpus
-    from pytest_recall.horizon.passes.work import StoryRequest, seed_of
+    from pytest_recall.horizon.passes.work import StoryRequest
     from pytest_recall.horizon.persona import DEFAULT_EPOCH
 
     profile = profile_of(args)
-    model = selector_of(args, profile, "creation", "generation")
-    given = {"--prompt": args.prompt, "--temperature": args.temperature, "--max-tokens": args.max_tokens}
-    check_effect(model, {**given, "--timeout": args.timeout})
+    model = writer_of(args, profile, "creation", "generation")
     args.persona = folder_of(args, profile)
     arcs, days = _story(args, profile)
-    say_unused(args, profile, "days", "end", *(() if seed_of(model) else ("temperature", "max_tokens")))
+    say_unused(args, profile, "days", "end", *ASKING)
     settled(args, profile, CREATE_PERSONA_USUAL)
-    if args.prompt is None and seed_of(model) is None:
+    if args.prompt is None:
         raise RecallError("--prompt: is missing; say in a sentence what kind of persona it is")
     if days < SHORTEST:
         raise RecallError(f"--days: {days} are too few for a story; give at least {SHORTEST}")
@@ -126,7 +122,7 @@ def run_create_persona(args: argparse.Namespace) -> int:
     if there.exists() and not args.arcs_only:
         raise RecallError(f"{there}: is there already; name another --persona, or add a story with --arcs-only")
     known = corpus.persona if args.arcs_only else None
-    wanted = StoryRequest(args.prompt or "", args.epoch or (known and known.epoch) or DEFAULT_EPOCH, days)
+    wanted = StoryRequest(args.prompt, args.epoch or (known and known.epoch) or DEFAULT_EPOCH, days)
     asked = AskOptions(model, args.temperature, args.max_tokens, args.timeout)
     if args.dry_run:
         return _need_create_persona(args, wanted, known, asked)
@@ -216,11 +212,10 @@ A day is written when all of its sessions are. Days that are there stay as they 
 them is what later days go on from: run the same command again to resume a stopped one. Replies are kept in
 DIR/.recall-bench, and none is paid for twice; delete the folder to have everything asked again.
 
-  recall bench generate --persona DIR --model offline
   recall bench generate --persona DIR --model anthropic:claude-haiku-4-5 --days 30 --dry-run
   recall bench generate --profile run.yaml --start 31 --end 60
 
---model is a model's selector (`recall judges models` prints the forms), or `offline[:SEED]`, which asks no model.
+--model is a model's selector (`recall judges models` prints the forms).
 What a profile says under `persona`, `models.generation` and `generate` counts where no option does.
 
 Exits with 2 if not all days were written, and the sentence says why.
@@ -235,7 +230,7 @@ def add_generate(commands: Commands) -> None:
     add_persona(parser)
     add_folders(parser)
     add_days(parser)
-    parser.add_argument("--model", metavar="SELECTOR", help="the model that writes, or offline[:SEED]")
+    parser.add_argument("--model", metavar="SELECTOR", help="the model that writes")
     add_model(parser, tokens=GENERATE_USUAL.max_tokens, timeout=GENERATE_USUAL.timeout)
     parser.add_argument(
         "--history-window",
@@ -261,14 +256,11 @@ def run_generate(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.horizon.corpus import alone
     from pytest_recall.horizon.passes.days import WantedDays
-    from pytest_recall.horizon.passes.work import seed_of
 
     profile = profile_of(args)
-    model = selector_of(args, profile, "generation")
-    given = {"--temperature": args.temperature, "--max-tokens": args.max_tokens}
-    check_effect(model, {**given, "--timeout": args.timeout, "--concurrency": args.concurrency})
+    model = writer_of(args, profile, "generation")
     corpus = corpus_of(args, profile)
-    say_unused(args, profile, *RANGE, "history_window", *(() if seed_of(model) else ASKING))
+    say_unused(args, profile, *RANGE, "history_window", *ASKING)
     settled(args, profile, GENERATE_USUAL)
     window = args.history_window
     if window is None:

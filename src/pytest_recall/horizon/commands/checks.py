@@ -42,7 +42,7 @@ too many, what is confidential in one session and told in another, beliefs that 
 day, and dates that contradict the calendar. Each finding has its file and its line. Of more than 30 a summary by
 rule comes first, with three of each; --all prints all of them.
 
-  recall bench check eval/personas/ferry-office
+  recall bench check personas/assistant
   recall bench check DIR --arcs arcs-180d.yaml
 
 Exits with 1 if there are errors, and with 0 if there are warnings alone.

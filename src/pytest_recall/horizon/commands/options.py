@@ -185,10 +185,29 @@ def settled(args: argparse.Namespace, profile: Profile | None, usual: Usual) -> 
 
 def selector_of(args: argparse.Namespace, profile: Profile | None, *kinds: str) -> str:
     """Return the model that is given, else the first of these kinds that a profile names. Raises RecallError."""
-    written = [] if profile is None else [getattr(profile.models, kind) for kind in kinds]
-    found: str | None = args.model or next((one for one in written if one), None)
+    found = _selected(args, profile, *kinds)
     if found is None:
         raise RecallError("--model: is not given, and no profile names one; `recall judges models` prints the forms")
+    return found
+
+
+def _selected(args: argparse.Namespace, profile: Profile | None, *kinds: str) -> str | None:
+    written = [] if profile is None else [getattr(profile.models, kind) for kind in kinds]
+    found: str | None = args.model or next((one for one in written if one), None)
+    return found
+
+
+def writer_of(args: argparse.Namespace, profile: Profile | None, *kinds: str) -> str:
+    """Return the model that is to write a persona or its days. Raises RecallError if none is named."""
+    from pytest_recall.horizon.corpus import FERRY_OFFICE
+    from pytest_recall.horizon.passes.work import seed_of
+
+    found = _selected(args, profile, *kinds)
+    if found is None or seed_of(found) is not None:
+        raise RecallError(
+            "--model: names no model, and a model writes a persona and its days; name one, or run the shipped persona"
+            f" with `recall bench run --persona {FERRY_OFFICE}`"
+        )
     return found
 
 
@@ -226,10 +245,10 @@ class AskOptions(NamedTuple):
 
 
 class AuthorOptions(NamedTuple):
-    """Who writes. `work` is None where no model is asked."""
+    """Who writes, and through what the model is asked."""
 
     author: Author
-    work: Work | None
+    work: Work
 
 
 def spent(work: Work | None) -> dict[str, Any]:
@@ -270,13 +289,8 @@ def writing(asked: AskOptions, folder: Path, root: Path) -> Iterator[AuthorOptio
 
     A selector's relative paths are those from `root`.
     """
-    from pytest_recall.horizon.passes.offline_days import OfflineAuthor
-    from pytest_recall.horizon.passes.work import ModelAuthor, Whole, Work, seed_of
+    from pytest_recall.horizon.passes.work import ModelAuthor, Whole, Work
 
-    seed = seed_of(asked.model)
-    if seed is not None:
-        yield AuthorOptions(OfflineAuthor(seed), None)
-        return
     with model_of(asked.model, asked.timeout, root) as model:
         model.ready()
         make_ignored(folder / KEPT, "# Replies that were paid for; whatever is deleted here is asked again.\n")
@@ -293,11 +307,9 @@ def model_of(selector: str, timeout: int, root: Path) -> Provider:
 
 
 def estimate_of(asked: AskOptions, root: Path, sizes: Iterable[tuple[int, int]]) -> PassEstimate:
-    """Return what calls of these sizes take, each its tokens in and at most out; nothing where no model is asked."""
-    from pytest_recall.horizon.passes.work import PassEstimate, forecast, seed_of
+    """Return what calls of these sizes take, each its tokens in and at most out."""
+    from pytest_recall.horizon.passes.work import forecast
 
-    if seed_of(asked.model) is not None:
-        return PassEstimate(0, 0, 0, 0.0)
     with model_of(asked.model, asked.timeout, root) as model:
         return forecast(model, sizes)
 

@@ -252,8 +252,7 @@ that was cut off is used as far as it goes.
 --mode boundary asks about isolated sessions: questions that must be refused in --query-session, with references that
 tell nothing of what was said, and for every two of them one that is asked in the session itself and must be answered.
 
---model offline[:SEED] asks no model: questions are made of the days' own dates, numbers, corrections and events, and of
-the orders in days that were written without a model.
+--model offline[:SEED] asks no model: questions are made of the days' own dates, numbers, corrections and events.
 
 Run the same command again to resume a stopped one. DIR/.recall-bench has which days are covered; for questions that
 were not written by this command nothing is known, and --start says where to begin.

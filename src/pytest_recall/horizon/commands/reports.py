@@ -263,7 +263,9 @@ def add_audit(commands: Commands) -> None:
     parser.add_argument("run_dir", type=Path, metavar="RUN_DIR", help="the folder of the run")
     parser.add_argument("--checkpoint", metavar="LABEL", help="export this one only, such as 30d")
     parser.add_argument("--seed", type=int, metavar="N", help=f"what perfect answers are drawn by (default: {SEED})")
-    parser.add_argument("--persona", type=Path, metavar="DIR", help="the persona's folder, for the texts of the days")
+    parser.add_argument(
+        "--persona", type=Path, metavar="DIR", help="the persona's folder, or `ferry-office`, for the texts of the days"
+    )
     parser.add_argument("--arcs", metavar="FILE", help="its story (default: the run's, or the only one)")
     parser.add_argument("--apply", action="store_true", help="import the grades")
     parser.add_argument("--json", action="store_true", help="with --apply, print JSON")
@@ -280,13 +282,14 @@ def run_audit(args: argparse.Namespace) -> int:
     if args.apply:
         return _apply(args, found)
     from pytest_recall.horizon.audit import export, stops_of
-    from pytest_recall.horizon.corpus import Corpus, story_name
+    from pytest_recall.horizon.corpus import Corpus, shipped, story_name
     from pytest_recall.horizon.run_text import exported, page
 
     corpus = None
     if args.persona is not None:
+        folder = args.persona if args.persona.is_dir() else shipped(str(args.persona)) or args.persona
         # The run says its story, unless it is a published one.
-        corpus = Corpus(args.persona, story_name(args.persona, args.arcs or found.config.get("arcs")))
+        corpus = Corpus(folder, story_name(folder, args.arcs or found.config.get("arcs")))
         corpus.days  # noqa: B018  # Says at once if the folder holds none.
     stops = stops_of(found, args.checkpoint)
     done = export(args.run_dir, found, stops, SEED if args.seed is None else args.seed, corpus, page)

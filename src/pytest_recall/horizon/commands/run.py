@@ -74,7 +74,9 @@ def add_bench(commands: Commands) -> None:
     )
     parser.add_argument("--profile", type=Path, metavar="FILE", help="what to run, a YAML file")
     parser.add_argument("--memory", metavar="SELECTOR", help="the memory system (`recall memory list` shows the forms)")
-    parser.add_argument("--persona", type=Path, metavar="DIR", help="the persona's folder")
+    parser.add_argument(
+        "--persona", type=Path, metavar="DIR", help="the persona's folder, or `ferry-office` for the shipped one"
+    )
     parser.add_argument("--data", type=Path, metavar="DIR", help="the folder with the personas, or that of one")
     parser.add_argument("--personas", nargs="+", metavar="ID", help="the persona (default: the profile's), or several")
     parser.add_argument("--arcs", metavar="FILE", help="the story (default: the profile's, or the only one)")

@@ -13,7 +13,7 @@ from pytest_recall.files.errors import StoppedError
 from pytest_recall.files.strict_yaml import block
 from pytest_recall.horizon.corpus import Corpus
 from pytest_recall.horizon.day_forms import ENDINGS, STEM, TOOL, Form, SavedCall, read_calls, read_turns, written
-from pytest_recall.horizon.passes.offline_days import calls, conversation
+from pytest_recall.horizon.passes.retold import calls, conversation
 from pytest_recall.horizon.passes.work import PassProgress, Work
 from pytest_recall.horizon.persona import Persona, day_file, sessions_in
 from pytest_recall.horizon.salvage import UnreadableReply

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from pytest_recall.files.wording import plural
 from pytest_recall.horizon.corpus import Corpus
 from pytest_recall.horizon.facts import ToldDay
-from pytest_recall.horizon.orders import OrderBook
 from pytest_recall.horizon.passes.questions import QuestionRequest
 from pytest_recall.horizon.passes.work import Work
 from pytest_recall.horizon.persona import Arc, Persona, sessions_in
-from pytest_recall.horizon.proposals import boundary, chosen
+from pytest_recall.horizon.proposals import boundary, chosen, proposals
 from pytest_recall.horizon.question import CATEGORIES, DIFFICULTIES
 from pytest_recall.horizon.salvage import Salvaged, UnreadableReply, objects_in
 from pytest_recall.horizon.scene import Scene
@@ -187,20 +185,18 @@ class TemplateWriter:
 
     def propose(self, request: QuestionRequest, problem: str) -> Salvaged:
         """Return proposals; there are fewer where the days have nothing for more."""
-        calendar, session = self.corpus.calendar, request.session
-        days = [
-            ToldDay(day, calendar.date_of(day), {session.id: text} if session else sessions_in(text))
-            for day, text in request.texts.items()
-        ]
-        scene = Scene(days, self.corpus.story, self.corpus.persona, self._orders)
+        scene, session = scene_of(self.corpus, request), request.session
         if session is None:
-            return Salvaged(chosen(scene, request.pairs, request.counts, request.asked, self.seed), True)
+            return Salvaged(chosen(proposals(scene), request.pairs, request.counts, request.asked, self.seed), True)
         made = boundary(scene, session.id, request.pairs, request.control, request.asked, self.seed)
         return Salvaged(made, True)
 
-    @cached_property
-    def _orders(self) -> OrderBook:
-        """What all days tell of orders: whether there are two of one kind, and what a later day changes."""
-        corpus = self.corpus
-        dated = ((day, corpus.calendar.date_of(day), sessions_in(corpus.text(day))) for day in corpus.days)
-        return OrderBook.of(ToldDay(*one) for one in dated)
+
+def scene_of(corpus: Corpus, request: QuestionRequest) -> Scene:
+    """Return what templates are given: the days that are shown, of a session alone where the request is about one."""
+    session = request.session
+    days = [
+        ToldDay(day, corpus.calendar.date_of(day), {session.id: text} if session else sessions_in(text))
+        for day, text in request.texts.items()
+    ]
+    return Scene(days, corpus.story, corpus.persona)

@@ -1,6 +1,6 @@
-"""Write days without a model: entries, conversations and tool calls.
+"""Write days without a model.
 
-It is made from the brief alone, so that it fits any persona: figures that go on from day to day, what has to
+An entry is made from the brief alone, so that it fits any persona: figures that go on from day to day, what has to
 happen, what is believed, and what the last entry left open.
 """
 
@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
+from offline_story.company import offline_persona, offline_story
+from offline_story.order_lines import order_lines
 from pytest_recall.files.strict_yaml import block
 from pytest_recall.horizon.day import Brief, Correction, PastEntry, Phase, Strand, Touch, entry_of, people_known
-from pytest_recall.horizon.day_forms import DialogueTurn, SavedCall
-from pytest_recall.horizon.passes.offline_orders import order_lines
-from pytest_recall.horizon.passes.offline_story import offline_persona, offline_story
 from pytest_recall.horizon.passes.work import Attempt, Dice, Done, Job, StoryRequest
-from pytest_recall.horizon.persona import PRINCIPAL, Arc, ArcType, Persona, sessions_in
+from pytest_recall.horizon.persona import PRINCIPAL, Arc, ArcType, Persona
 from pytest_recall.models.model import ModelError
 
 
@@ -163,7 +162,7 @@ def _routine(dice: Dice, persona: Persona, brief: Brief) -> Iterator[str]:
     yield "### Inbox and calendar"
     yield ""
     yield f"{letters} letters came in. I put {forwarded} of them on the pile for today and drafted {drafted} answers."
-    if people := [one.name for one in people_known(persona, brief.session.id) if not one.is_agent]:
+    if people := [one.name for one in people_known(persona, brief.session.id) if one.kind != "agent"]:
         who, clock = dice.pick(people, "call", brief.date), dice.number(8, 16, "clock", brief.date)
         minutes = dice.number(1, 9, "minutes", brief.date) * 5
         past = dice.pick(("00", "15", "40"), "past", brief.date)
@@ -247,78 +246,6 @@ def _carried(past: PastEntry) -> Iterator[str]:
     left = [text for text in _LEFT.findall(past.text) if not text.startswith(("still open", "nothing"))]
     if left:
         yield f"- still open since {past.date}: {left[0]}"
-
-
-EXCHANGES = 6
-"""Questions and answers in a conversation, at most."""
-CALLS = 18
-"""Calls of a day, at most."""
-_OUTSTANDING = "Outstanding"
-_KEPT = re.compile(r"\d|[“”\"]")
-"""What is worth keeping has a figure, a date or somebody's words in it."""
-_OPENINGS = ("What is new about {}?", "How do we stand on {}?", "Tell me about {}.", "Where are we with {}?")
-
-
-class Topic(NamedTuple):
-    """What is said under one heading of a session's part of a day."""
-
-    session: str
-    title: str
-    lines: tuple[str, ...]
-
-
-def topics(text: str) -> list[Topic]:
-    """Return the topics of a day's text, those without a line left out; what is outstanding is one of its own."""
-    return [topic for session, part in sessions_in(text).items() for topic in _topics(session, part) if topic.lines]
-
-
-def conversation(text: str, seed: str) -> tuple[DialogueTurn, ...]:
-    """Return a day as questions by whom the agent works for, and the notes as answers; empty for a day without any."""
-    found = topics(text)
-    size, dice = -(-len(found) // EXCHANGES) or 1, Dice(seed)
-    turns = list[DialogueTurn]()
-    for start in range(0, len(found), size):
-        some = found[start : start + size]
-        names = list(dict.fromkeys(_name(topic) for topic in some if topic.title != _OUTSTANDING))
-        asked = (
-            dice.pick(_OPENINGS, text, start).format(" and ".join(f"“{name}”" for name in names))
-            if names
-            else "What is outstanding?"
-        )
-        told = "\n\n".join("\n".join(topic.lines) for topic in some)
-        turns += [DialogueTurn("user", asked), DialogueTurn("assistant", told)]
-    return tuple(turns)
-
-
-def calls(text: str) -> tuple[SavedCall, ...]:
-    """Return what of a day is worth keeping: a call for each line with a figure, a date or somebody's words."""
-    kept = [
-        SavedCall(topic.session, f"{_name(topic)}: {line}")
-        for topic in topics(text)
-        if topic.title != _OUTSTANDING
-        for line in topic.lines
-        if _KEPT.search(line)
-    ]
-    if not kept:
-        kept = [SavedCall(topic.session, f"{_name(topic)}: {topic.lines[0]}") for topic in topics(text)]
-    # Of a long day some of all sessions, and not only of the first ones.
-    return tuple(kept[round(at * len(kept) / CALLS)] for at in range(CALLS)) if len(kept) > CALLS else tuple(kept)
-
-
-def _topics(session: str, part: str) -> Iterator[Topic]:
-    title, lines = session, list[str]()
-    for line in part.splitlines():
-        heading = line.removeprefix("### ") if line.startswith("### ") else None
-        if heading is not None or line.strip() == f"{_OUTSTANDING}:":
-            yield Topic(session, title, tuple(lines))
-            title, lines = (_OUTSTANDING if heading is None else heading.strip()), []
-        elif line.strip():
-            lines.append(line.strip())
-    yield Topic(session, title, tuple(lines))
-
-
-def _name(topic: Topic) -> str:
-    return topic.title.partition(" — ")[0]
 
 
 class OfflineAuthor:

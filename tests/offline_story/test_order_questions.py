@@ -6,10 +6,10 @@ from datetime import date
 from typing import Any
 
 import pytest
+from offline_story.order_questions import order_proposals
+from offline_story.orders import ROOMS, THINGS, OrderBook
 
 from pytest_recall.horizon.facts import ToldDay
-from pytest_recall.horizon.order_questions import order_proposals
-from pytest_recall.horizon.orders import ROOMS, THINGS, OrderBook
 from pytest_recall.horizon.persona import Persona, Story
 from pytest_recall.horizon.scene import Scene
 from tests.helpers.stories import PERSONA
@@ -44,8 +44,8 @@ def as_told(text: str) -> str:
 
 @pytest.fixture(scope="module", name="asked")
 def _asked() -> dict[str, dict[str, Any]]:
-    scene = Scene(DAYS, Story(), Persona.model_validate(PERSONA), OrderBook.of([*DAYS, LATER]))
-    return {as_told(one["question"]): one for one in order_proposals(scene)}
+    scene = Scene(DAYS, Story(), Persona.model_validate(PERSONA))
+    return {as_told(one["question"]): one for one in order_proposals(scene, OrderBook.of([*DAYS, LATER]))}
 
 
 @pytest.mark.parametrize(
@@ -97,6 +97,6 @@ def test_what_was_said_in_an_isolated_session_is_asked_there(asked: dict[str, di
 
 def test_an_order_that_is_there_twice_is_not_asked_about() -> None:
     again = told(8, team=WANTED)
-    scene = Scene(DAYS, Story(), Persona.model_validate(PERSONA), OrderBook.of([*DAYS, again]))
-    about = [one for one in order_proposals(scene) if one["category"] not in ("negative-recall", "synthesis")]
+    scene, orders = Scene(DAYS, Story(), Persona.model_validate(PERSONA)), OrderBook.of([*DAYS, again])
+    about = [one for one in order_proposals(scene, orders) if one["category"] not in ("negative-recall", "synthesis")]
     assert not any("lanterns" in as_told(one["question"]) or "jars" in as_told(one["question"]) for one in about)

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from pytest_recall.horizon.orders import ROOMS, THINGS, Order, OrderStep, steps_of
+from offline_story.orders import ROOMS, THINGS, Order, OrderBook, OrderStep, steps_of
+from pytest_recall.horizon.corpus import Corpus
+from pytest_recall.horizon.facts import ToldDay, sentences
+from pytest_recall.horizon.passes.questioner import scene_of
+from pytest_recall.horizon.passes.questions import QuestionRequest
+from pytest_recall.horizon.persona import sessions_in
+from pytest_recall.horizon.proposals import chosen, facts, of_story, of_texts, shuffled, to_answer, to_refuse
+from pytest_recall.horizon.salvage import Salvaged
 from pytest_recall.horizon.scene import Proposal, Scene, drawn, made
 
 SOME = 3
@@ -20,15 +29,14 @@ class _Worded(NamedTuple):
     difficulty: str
 
 
-def order_proposals(scene: Scene) -> Iterator[Proposal]:
+def order_proposals(scene: Scene, orders: OrderBook) -> Iterator[Proposal]:
     """Yield questions about orders, but for those about what may be told where; none where days tell of no orders."""
     shown = [one for told in scene.days for one in steps_of(told)]
     for one in shown:
-        if scene.orders.is_one(one.order):
-            yield from _of_step(scene, one)
-    orders = dict.fromkeys(one.order for one in shown if scene.orders.is_one(one.order))
-    for order in orders:
-        yield from _of_order(scene, [one for one in shown if one.order == order])
+        if orders.is_one(one.order):
+            yield from _of_step(scene, orders, one)
+    for order in dict.fromkeys(one.order for one in shown if orders.is_one(one.order)):
+        yield from _of_order(scene, orders, [one for one in shown if one.order == order])
     open_ = [one for one in shown if one.step == "wish" and not scene.is_isolated(one.session)]
     hidden = {one.order.who for one in shown if scene.is_isolated(one.session)}
     for who in dict.fromkeys(one.order.who for one in open_):
@@ -51,15 +59,15 @@ def secret(one: OrderStep, session: str) -> Proposal:
     )
 
 
-def _of_step(scene: Scene, one: OrderStep) -> Iterator[Proposal]:
+def _of_step(scene: Scene, orders: OrderBook, one: OrderStep) -> Iterator[Proposal]:
     """Yield questions that one line answers."""
     who, (things, room, difficulty), where = one.order.who, _worded(one.order), scene.place(one.session)
     days = [one.day]
-    until, wanted = _until(scene, one.order, one.day), f"{one.values.get('number')} {one.order.things}."
+    until, wanted = _until(orders, one.order, one.day), f"{one.values.get('number')} {one.order.things}."
     if one.step == "wish":
         question = f"What quantity of {things} has {who} requested for {room}?"
         yield made(question, wanted, "factual-recall", difficulty, days, **where, **until)
-        if scene.orders.changed_on(one.order, one.day):
+        if orders.changed_on(one.order, one.day):
             question = f"Before anything was revised, what quantity of {things} had {who} first requested for {room}?"
             yield made(question, wanted, "recency-bias-resistance", difficulty, days, **where)
         question = f"On which date did {who} request {things} for {room}?"
@@ -90,7 +98,7 @@ def _of_step(scene: Scene, one: OrderStep) -> Iterator[Proposal]:
         yield made(question, answer, "decision-tracking", difficulty, days, **where)
 
 
-def _of_order(scene: Scene, shown: Sequence[OrderStep]) -> Iterator[Proposal]:
+def _of_order(scene: Scene, orders: OrderBook, shown: Sequence[OrderStep]) -> Iterator[Proposal]:
     """Yield questions that several lines about one order answer."""
     order = shown[0].order
     who, (things, room, _) = order.who, _worded(order)
@@ -106,7 +114,7 @@ def _of_order(scene: Scene, shown: Sequence[OrderStep]) -> Iterator[Proposal]:
                 " offer for one of them?"
             )
             answer = f"{last.number * quote.number:,}: {last.number} times {quote.number}."
-            days, until = [last.day, quote.day], _until(scene, order, quote.day)
+            days, until = [last.day, quote.day], _until(orders, order, quote.day)
             yield made(question, answer, "cross-reference", "hard", days, **where, **until)
     if wishes and coming and wishes[0].day < coming[0].day:
         first, then = wishes[0].date, coming[0].date
@@ -155,7 +163,56 @@ def _worded(order: Order) -> _Worded:
     return _Worded(things, room, ("easy", "medium", "hard")[level])
 
 
-def _until(scene: Scene, order: Order, day: int) -> dict[str, Any]:
+def _until(orders: OrderBook, order: Order, day: int) -> dict[str, Any]:
     """Return the last day on which the number of an order holds that holds on `day`, if a later one changes it."""
-    changed = scene.orders.changed_on(order, day)
+    changed = orders.changed_on(order, day)
     return {} if changed is None else {"irrelevant_after": changed - 1}
+
+
+class OrderQuestions:
+    """Makes questions about orders, and about the story, by templates."""
+
+    def __init__(self, corpus: Corpus, seed: str = "0") -> None:
+        self.corpus, self.seed = corpus, seed
+
+    @property
+    def name(self) -> str:
+        """What the file of questions says of who wrote them."""
+        return f"offline:{self.seed}"
+
+    def propose(self, request: QuestionRequest, problem: str) -> Salvaged:
+        """Return proposals; there are fewer where the days have nothing for more."""
+        scene, session = scene_of(self.corpus, request), request.session
+        if session is not None:
+            return Salvaged(self._boundary(scene, session.id, request), True)
+        about_orders = list(order_proposals(scene, self._orders))
+        # What is asked of a text in its own words is for categories that orders have nothing for.
+        asked = {one["category"] for one in about_orders}
+        others = (one for one in of_texts(scene) if one["category"] not in asked)
+        proposed = [*about_orders, *of_story(scene), *others]
+        return Salvaged(chosen(proposed, request.pairs, request.counts, request.asked, self.seed), True)
+
+    def _boundary(self, scene: Scene, session: str, request: QuestionRequest) -> list[Proposal]:
+        days = shuffled(scene, session, self.seed)
+        wanted = [
+            one for told in days for one in steps_of(told) if one.step == "wish" and self._orders.is_one(one.order)
+        ]
+        # One that names the session, and one that names what was said in it, in turns.
+        pairs = zip_longest(to_refuse(scene, session, self.seed), [secret(one, session) for one in wanted])
+        refused = [one for row in pairs for one in row if one]
+        # First what holds for good, in the words in which it was told: what is not found is not withheld.
+        about_orders = [one for one in order_proposals(scene, self._orders) if one["category"] == "factual-recall"]
+        about_orders.sort(
+            key=lambda one: ("irrelevant_after" in one, one["difficulty"] != "easy", drawn(self.seed, one["question"]))
+        )
+        said = [one for told in days for one in sentences(told) if one.session == session]
+        answered = to_answer([*about_orders, *facts(scene, said)], session)
+        fresh = [[one for one in kind if one["question"] not in request.asked] for kind in (refused, answered)]
+        return [*fresh[0][: request.pairs], *fresh[1][: request.control]]
+
+    @cached_property
+    def _orders(self) -> OrderBook:
+        """What all days tell of orders: whether there are two of one kind, and what a later day changes."""
+        corpus = self.corpus
+        dated = ((day, corpus.calendar.date_of(day), sessions_in(corpus.text(day))) for day in corpus.days)
+        return OrderBook.of(ToldDay(*one) for one in dated)

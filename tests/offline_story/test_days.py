@@ -7,41 +7,17 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from offline_story.days import OfflineAuthor
 
 from pytest_recall.horizon.check import check
 from pytest_recall.horizon.corpus import Corpus
 from pytest_recall.horizon.day import SessionHistory, briefs, day_text, entry_of, plan_day
 from pytest_recall.horizon.passes.days import WantedDays, create_persona, create_story, write_persona, write_story
-from pytest_recall.horizon.passes.offline_days import OfflineAuthor
-from pytest_recall.horizon.passes.work import Dice, StoryRequest, seed_of
+from pytest_recall.horizon.passes.work import StoryRequest
 from pytest_recall.horizon.persona import Arc, Calendar, Story, sessions_in
 from tests.helpers.stories import EPOCH, persona, stories
 
 CALENDAR = Calendar(EPOCH)
-
-
-@pytest.mark.parametrize(
-    ("selector", "seed"),
-    [
-        ("offline", "0"),
-        ("offline:", "0"),
-        ("offline:7", "7"),
-        (" offline:a b ", "a b"),
-        ("openai", None),
-        ("off", None),
-    ],
-)
-def test_a_selector_says_whether_a_model_is_asked(selector: str, seed: str | None) -> None:
-    assert seed_of(selector) == seed
-
-
-def test_the_dice_fall_alike_for_the_same_key_and_all_numbers_come() -> None:
-    assert {Dice("0").number(1, 6, key) for key in range(200)} == {1, 2, 3, 4, 5, 6}
-    assert Dice("0").number(0, 10**6, "a") == Dice("0").number(0, 10**6, "a") != Dice("1").number(0, 10**6, "a")
-    assert Dice("0").number(0, 10**6, "a", "b") != Dice("0").number(0, 10**6, "ab")
-    drawn = Dice("0").several(range(10), 10, "x")
-    assert sorted(drawn) == list(range(10))
-    assert Dice("0").several("ab", 5, "x") == Dice("0").several("ab", 2, "x")
 
 
 HEADED = Arc.model_validate(

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from offline_story.orders import COLOURS, FIRMS, LINES, ROOMS, RUMOURS, THINGS
 from pytest_recall.horizon.day import people_known
-from pytest_recall.horizon.orders import COLOURS, FIRMS, LINES, ROOMS, RUMOURS, THINGS
 from pytest_recall.horizon.passes.work import Dice
 from pytest_recall.horizon.persona import PRINCIPAL, Persona, SessionSpec
 
@@ -40,7 +40,7 @@ def order_lines(dice: Dice, persona: Persona, session: SessionSpec, day: int) ->
 
 def _people(persona: Persona, session: SessionSpec) -> tuple[str, ...]:
     """Return who may want something in a session: people who take part, or with the principal all who are known."""
-    known = {one.name: one.is_agent for one in persona.cast}
+    known = {one.name: one.kind == "agent" for one in persona.cast}
     here = [one.name for one in people_known(persona, PRINCIPAL)] if session.id == PRINCIPAL else session.participants
     people = [name for name in here if not known.get(name, name.startswith("@")) and name != persona.name]
     return tuple(people)
