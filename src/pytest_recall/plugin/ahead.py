@@ -123,6 +123,8 @@ def set_up(item: pytest.Function, context: Callable[[], Context]) -> PreparedIte
     Returns None if what it lies in could not be set up, which pytest says at its turn. Raises NeedsAlone, and what
     ends a whole session at once, after its fixtures are torn down again.
     """
+    # Before pytest 8.3 what a setup raised is raised again with all the frames that it came through.
+    __tracebackhide__ = True
     shared = closure_of(item)
     own = _Own(item, fixtures_of(item))
     set_closure(item, shared, own)
