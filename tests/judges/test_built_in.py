@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any
 
 import pytest
@@ -308,6 +309,29 @@ def test_numeric_says_what_it_got() -> None:
 def test_what_is_no_number(bad: Any) -> None:
     with pytest.raises(ValueError, match="`expected` must be a number, not "):
         numeric("3", bad)
+
+
+@pytest.mark.parametrize(("written", "number"), [("$12.50", "12.50"), ("12,5", "12.5"), ("about 3", "3")])
+def test_numeric_says_what_to_write(written: str, number: str) -> None:
+    with pytest.raises(ValueError, match=rf"; write {re.escape(number)}$"):
+        numeric("3", written)
+
+
+def test_numeric_shows_what_is_written_alike_and_is_another_number() -> None:
+    reason = numeric("1.234", 1.234, decimal=",").reason
+    assert reason == "expected 1.234, got the number 1.234, which is 1234 here in “1.234”"
+
+
+@pytest.mark.parametrize("answer", ["5½", "2^10", "10²"])
+def test_numeric_proposes_no_notation_that_does_not_read_it_either(answer: str) -> None:
+    reason = numeric(answer, 3).reason
+    assert f"“{answer}”, which is no number that can be read" in reason
+
+
+def test_regex_shows_what_looks_like_what_it_fits() -> None:
+    assert regex("30\u00a0days", "30 days").reason.endswith("; they look alike, but the answer has U+00A0")
+    assert regex("Bogota\u0301", "Bogotá", full=True).reason.endswith("the answer has U+0301 and the text has U+00E1")
+    assert "alike" not in regex("31 days", "30 days").reason
 
 
 def test_numeric_says_what_it_cannot_read() -> None:

@@ -15,6 +15,9 @@ from pytest_recall.judges.look_alikes import difference
         ("a follow\u2011up", "follow-up", "the answer has U+2011"),
         ("it’s", "it's", "the answer has U+2019"),
         ("ﬁne", "fine", "the answer has U+FB01"),
+        ("✓\ufe0f", "✓", "the answer has U+FE0F"),
+        ("\u0421OK", "COK", "the answer has U+0421"),
+        ("\u039fne", "One", "the answer has U+039F"),
     ],
 )
 def test_it_is_said_how_they_differ(answer: str, text: str, told: str) -> None:

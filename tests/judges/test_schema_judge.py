@@ -70,6 +70,13 @@ def test_a_keyword_that_there_is_not_is_a_mistake(schema: dict[str, Any], name: 
         json_schema("{}", schema)
 
 
+def test_all_mistakes_of_a_schema_are_named_at_once() -> None:
+    schema = {"typ": "object", "requird": ["a"], "properties": {"a": {"minimun": 1}, "b": {"minimun": 2}}}
+    with pytest.raises(ValueError, match="no keyword") as raised:
+        json_schema("{}", schema)
+    assert [one.partition("` in")[0] for one in str(raised.value).split("; `")] == ["`typ", "requird", "minimun"]
+
+
 def test_names_of_properties_and_extensions_are_no_keywords() -> None:
     schema = {"properties": {"typ": {"const": {"requird": 1}}}, "x-order": 1, "default": {"a": 1}, "title": "t"}
     assert json_schema('{"typ": {"requird": 1}}', schema) == PASS
@@ -80,8 +87,8 @@ def test_formats_count_where_they_are_to() -> None:
     assert json_schema('"here"', schema) == PASS
     assert json_schema('"here"', schema, formats=True).passed is False
     assert json_schema('"127.0.0.1"', schema, formats=True) == PASS
-    with pytest.raises(ValueError, match=r"^formats: `colour` cannot be checked here; "):
-        json_schema('"red"', {"items": {"format": "colour"}}, formats=True)
+    with pytest.raises(ValueError, match=r"^formats: `emial` cannot be checked here; did you mean `email`\?$"):
+        json_schema('"red"', {"items": {"format": "emial"}}, formats=True)
 
 
 def test_the_argument_beats_what_is_expected() -> None:

@@ -41,6 +41,8 @@ def values(text: str, decimal: DecimalMark = ".") -> list[str | None]:
         ("-4 and −5 and –6", ["-4", "-5", "-6"]),
         ("- 6", ["6"]),
         ("-$5.00 −€5 -US$5 -USD 5, $-5 (-5) x=-5", ["-5.00", "-5", "-5", "-5", "-5", "-5", "-5"]),
+        ("€-5, x €-5, £-5, ₹-5, -Rs.5, -Rs 5, -kr 5, −zł 5", ["-5", "-5", "-5", "-5", "-5", "-5", "-5", "-5"]),
+        ("-Item 5, well-kr 5", ["5", "5"]),
         ("3-4, pages 3–5, covid-19", ["3", "4", "3", "5", "19"]),
         ("$5–$7, 5€-10€, 5 €-10 €, 5%-6%, (3)-4", ["5", "7", "5", "10", "5", "10", "5", "6", "3", "4"]),
         # Groups
@@ -57,6 +59,7 @@ def values(text: str, decimal: DecimalMark = ".") -> list[str | None]:
         ("10 000 people", [NOT_READ]),
         ("in 2024 100 people", ["2024", "100"]),
         ("5½ 10² 2^10 2**3", [NOT_READ] * 6),
+        ("0x1F 0b101 0o17", [NOT_READ] * 3),
     ],
 )
 def test_numbers(text: str, found: list[str | None]) -> None:
@@ -93,7 +96,7 @@ def test_each_number_is_known_by_how_it_is_written() -> None:
         "1,250",
         "3",
         "2024",
-        "5",
+        "5½",
     ]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, NoReturn
 
 import yaml
@@ -35,6 +36,7 @@ _CONFLICT = re.compile(r"^(?:<{7}|>{7}|\|{7})(?: |$)", re.MULTILINE)
 # that lost its zeros is worse than a number that has to be written without them.
 _NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)(?:(\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)|[-+]?\.[0-9]+(?:[eE][-+]?[0-9]+)?")
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
+_EXACT = 15
 _WORDS = {
     "": None,
     "~": None,
@@ -54,7 +56,10 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def scalar(text: str) -> Any:
-    """Return the value of a plain scalar: None, a bool, an int, a finite float, or the text."""
+    """Return the value of a plain scalar: None, a bool, an int, a finite float, or the text.
+
+    A number that no float is equal to stays text: what was written would be lost.
+    """
     if text in _WORDS:
         return _WORDS[text]
     first = text[0]
@@ -62,7 +67,10 @@ def scalar(text: str) -> Any:
         if _INTEGER.fullmatch(text):
             return int(text)
         number = float(text)
-        return number if abs(number) != float("inf") else text
+        if abs(number) == float("inf"):
+            return text
+        # Fifteen digits come back from a float as they were.
+        return number if len(text) <= _EXACT or Decimal(text) == Decimal(repr(number)) else text
     return text
 
 

@@ -18,6 +18,7 @@ from urllib.parse import urljoin
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.memory_part import Unit
 from pytest_recall.files.errors import ArgumentError, RecallError, nearest
+from pytest_recall.files.look import looks
 from pytest_recall.files.strict_json import strict_json
 from pytest_recall.files.wording import one_line
 from pytest_recall.judges.look_alikes import difference
@@ -86,7 +87,10 @@ def regex(answer: str, expected: str, *, ignore_case: bool = False, full: bool =
         raise ArgumentError(f"{expected!r} is not a regular expression: {error}") from None
     if pattern.fullmatch(answer.strip()) if full else pattern.search(answer):
         return Verdict(passed=True, score=1.0)
-    return Verdict(passed=False, score=0.0, reason=f"/{expected}/ does not fit {_quoted(answer)}")
+    look = looks(answer)
+    alike = pattern.fullmatch(look) if full else pattern.search(look)
+    points = difference(answer, [look], whole=True) if alike else ""
+    return Verdict(passed=False, score=0.0, reason=f"/{expected}/ does not fit {_quoted(answer)}{points}")
 
 
 def token_f1(answer: str, expected: Any) -> Verdict:
@@ -232,7 +236,8 @@ def numeric(
     return Verdict(
         passed=False,
         score=0.0,
-        reason=f"expected {expected}, got {_numbers_shown(candidates, decimal, pick)} in {_quoted(answer)}",
+        reason=f"expected {expected}, got {_numbers_shown(candidates, str(expected), answer, decimal, pick)}"
+        f" in {_quoted(answer)}",
     )
 
 
@@ -240,22 +245,30 @@ def _exact_number(expected: Any, decimal: DecimalMark) -> Decimal:
     """Return the number that is expected, as it is written. Raises ArgumentError."""
     if isinstance(expected, int | float) and not isinstance(expected, bool) and math.isfinite(expected):
         return Decimal(str(expected))
+    advice = ""
     if isinstance(expected, str):
         match written_numbers(expected, decimal):
             case [WrittenNumber(text, Decimal() as value)] if text == expected.strip():
                 return value
-    raise ArgumentError(f"`expected` must be a number, not {expected!r}")
+            case [WrittenNumber(_, Decimal() as value)]:
+                advice = f"; write {value:f}"
+        match written_numbers(expected, "," if decimal == "." else "."):
+            case [WrittenNumber(_, Decimal() as value)] if not advice:
+                advice = f"; write {value:f}"
+    raise ArgumentError(f"`expected` must be a number, not {expected!r}{advice}")
 
 
-def _numbers_shown(found: Sequence[WrittenNumber], decimal: DecimalMark, pick: str) -> str:
-    read = list(dict.fromkeys(number.text for number in found if number.value is not None))
+def _numbers_shown(found: Sequence[WrittenNumber], expected: str, answer: str, decimal: DecimalMark, pick: str) -> str:
+    """Return the numbers as they are written, with the value of one that is written as what is `expected`."""
+    values = {number.text: number.value for number in found if number.value is not None}
+    read = [f"{text}, which is {value:f} here" if text == expected else text for text, value in values.items()]
     one = "the number" if pick == "any" else f"the {pick} number"
     shown = f"{'numbers' if len(read) > 1 else one} {', '.join(read[:_SHOWN])}" if read else "no number"
     unread = next((number.text for number in found if number.value is None), None)
     if unread is None:
         return shown
     other: DecimalMark = "," if decimal == "." else "."
-    would = all(number.value is not None for number in written_numbers(unread, other))
+    would = all(number.value is not None or number.text != unread for number in written_numbers(answer, other))
     return f"{shown} and {_quoted(unread)}, which is no number " + (
         f'where `{decimal}` is the decimal mark (`decimal: "{other}"` reads it)' if would else "that can be read"
     )
@@ -308,6 +321,16 @@ def json_schema(
     return Verdict(passed=False, score=0.0, reason=f"{problem.json_path}: {one_line(problem.message)}")
 
 
+_FORMATS = frozenset(
+    {
+        *("color", "date", "date-time", "duration", "email", "hostname", "idn-email", "idn-hostname", "ipv4", "ipv6"),
+        *("iri", "iri-reference", "json-pointer", "regex", "relative-json-pointer", "time", "uri", "uri-reference"),
+        *("uri-template", "uuid"),
+    }
+)
+"""The formats of JSON Schema, of all drafts, that a package checks, if it is installed."""
+
+
 @cache
 def _dialect(kind: Any) -> tuple[str, frozenset[str]]:
     """Return the URI of the dialect that a class of validators is of, and its keywords."""
@@ -324,16 +347,19 @@ def _checked_keywords(schema: dict[str, Any] | bool, kind: Any, *, formats: bool
 
     checker = FormatChecker()
     dialect, known = _dialect(kind)
+    problems: list[str] = []
     for part in _subschemas(schema, dialect):
         for name in part:
             if name not in known and not name.startswith("x-"):
-                raise ArgumentError(f"`{name}` in the schema is no keyword of JSON Schema{nearest(name, known)}")
+                problems.append(f"`{name}` in the schema is no keyword of JSON Schema{nearest(name, known)}")
         written = part.get("format")
         if formats and written is not None and written not in checker.checkers:
-            raise ArgumentError(
-                f"formats: `{written}` cannot be checked here; run `pip install 'jsonschema[format-nongpl]'`, or take"
-                " `formats` away"
-            )
+            advice = nearest(str(written), checker.checkers)
+            if written in _FORMATS:
+                advice = "; run `pip install 'jsonschema[format-nongpl]'`, or take `formats` away"
+            problems.append(f"formats: `{written}` cannot be checked here{advice}")
+    if problems:
+        raise ArgumentError("; ".join(dict.fromkeys(problems)))
     return checker if formats else None
 
 

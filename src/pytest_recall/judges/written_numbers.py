@@ -11,9 +11,9 @@ A number is a row of decimal digits, of any script, in which
 - an exponent is `e5`, `E-5`, `×10^5`, `x10**5` or `×10⁵`.
 
 What looks like a number and is none of these cannot be read: `12,5` and `1.000.000` where the point is the decimal
-mark, `1.2.3`, `10 000` with a plain space, `5½`, `2^10`. Where commas group, one before four digits or more stands
-between two numbers: `3,2024`. Units and words are not looked at: `5 %`, `$5k` and `5 million` are 5, and `five` is
-none.
+mark, `1.2.3`, `10 000` with a plain space, `5½`, `2^10`, `0x1F`. Where commas group, one before four digits or more
+stands between two numbers: `3,2024`. Units and words are not looked at: `5 %`, `$5k` and `5 million` are 5, and `five`
+is none.
 """
 
 from __future__ import annotations
@@ -35,18 +35,23 @@ _GROUPS = "\u00a0\u202f\u2009'’٬"
 """What groups thousands in each notation: spaces that do not break, apostrophes, and the mark of Arabic."""
 _DECIMAL = "٫"
 """The decimal mark of Arabic, in each notation."""
+_ABBREVIATED = "[Kk]r|Kč|zł|Ft|[Ff]r|Rs|Rp|RM|[Ll]ei|лв|руб"
+"""Currencies by letters that are no code of ISO 4217, as the locales of CLDR write them."""
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _NUMBER = re.compile(
     rf"""
-    (?P<sign> (?<![\w)\]%°{SIGNS}]) (?<!\d[{CURRENCIES}]) (?<!\d\s[{CURRENCIES}]) [{SIGNS}]
-      (?: (?: [A-Za-z]{{0,3}} [{CURRENCIES}] | [A-Z]{{3}} ) \s? )? )?
-    (?: (?P<spaced> [1-9]\d{{0,2}} (?:[ ]\d{{3}})+ (?!\d) )
+    (?P<sign> (?<![{SIGNS}\w)\]%°]) (?<!\d[{CURRENCIES}]) (?<!\d\s[{CURRENCIES}]) [{SIGNS}]
+      (?: (?: [A-Za-z]{{0,3}} [{CURRENCIES}] | [A-Z]{{3}} | (?:{_ABBREVIATED}) \.? ) \s? )? )?
+    (?: (?P<other_base> 0[xXbBoO] [0-9A-Fa-f]+ \b )
+      | (?P<spaced> [1-9]\d{{0,2}} (?:[ ]\d{{3}})+ (?!\d) )
       | (?P<row> (?: (?<![\w.,]) [.,{_DECIMAL}] )? \d+ (?: [.,{_DECIMAL}{_GROUPS}] \d+ )* ) )
     (?: [eE] (?P<power> [{SIGNS}+]?\d+ ) (?!\w)
       | \s? [×x*·] \s? 10 (?: (?: \^ | \*\* ) (?P<raised> [{SIGNS}+]?\d+ ) | (?P<above> [⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+ ) ) )?
     """,
     re.VERBOSE,
 )
+_AROUND = 20
+"""Characters that are shown on each side of a number that cannot be read."""
 _POWER = re.compile(r"\^|\*\*")
 _LISTED = re.compile(r",(?=\d{4})")
 _MINUS = re.compile(rf"[{SIGNS}]")
@@ -66,8 +71,11 @@ def written_numbers(text: str, decimal: DecimalMark = ".") -> list[WrittenNumber
 
 def _read(text: str, match: re.Match[str], decimal: DecimalMark) -> Iterator[WrittenNumber]:
     """Yield the number that a match is, or the numbers where marks stand between several."""
-    if match["row"] is None or _is_part_of_more(text, match):
+    if match["row"] is None:
         yield WrittenNumber(match[0], None)
+        return
+    if _is_part_of_more(text, match):
+        yield WrittenNumber(_word(text, match), None)
         return
     group = "," if decimal == "." else "."
     rows = _LISTED.split(match["row"]) if group == "," else [match["row"]]
@@ -79,6 +87,13 @@ def _read(text: str, match: re.Match[str], decimal: DecimalMark) -> Iterator[Wri
         written = text[match.start() if first else begin : match.end() if last else begin + len(row)]
         yield WrittenNumber(written, -value if value is not None and first and match["sign"] else value)
         begin += len(row) + 1
+
+
+def _word(text: str, match: re.Match[str]) -> str:
+    """Return what a match is a part of, up to the blanks around it, if that is not long."""
+    head = re.search(r"\S*\Z", text[: match.start()][-_AROUND:])
+    tail = re.match(r"\S*", text[match.end() :][:_AROUND])
+    return f"{head[0] if head else ''}{match[0]}{tail[0] if tail else ''}"
 
 
 def _is_part_of_more(text: str, match: re.Match[str]) -> bool:
