@@ -145,7 +145,24 @@ def test_the_judges_decide_as_promptfoo_to_the_letter(kind: str, needles: list[s
 
 @pytest.mark.parametrize(
     ("value", "texts"),
-    [("a, b", ["a", "b"]), ('"a, b", c', ["a, b", "c"]), ("a,,b,", ["a", "b"]), ('"a', None)],
+    [
+        ("a, b", ["a", "b"]),
+        ('"a, b", c', ["a, b", "c"]),
+        ("a,,b,", ["a", "b"]),
+        ('"a', None),
+        # As `parseCommaSeparatedValues` of promptfoo 0.121.20 reads them.
+        ("a\nb", ["a\nb"]),
+        ("a, b\n,c", ["a", "b", "c"]),
+        ('"a\nb", c', ["a\nb", "c"]),
+        (" a\n", ["a"]),
+        ('a "b", c', ['a "b"', "c"]),
+        ('"a""b"', ['a"b']),
+        (",,a", ["a"]),
+        ('" a ",b', [" a ", "b"]),
+        (r'"a\"b",c', ['a"b', "c"]),
+        ('"a" b', None),
+        (r"\n", [r"\n"]),
+    ],
 )
 def test_lists_with_commas(value: str, texts: list[str] | None) -> None:
     assert separated(value) == texts

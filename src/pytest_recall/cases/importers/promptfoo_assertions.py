@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -177,13 +176,29 @@ def mapped(assertion: Assertion) -> Mapped:
     return Mapped(missing=_INSTEAD.get(prefix, f"no judge is like it; {CODE}"))
 
 
+_FIELD = re.compile(r"""[\s,]*(?:"(?P<quoted>(?:\\["\\]|\\(?!["\\])|""|[^"\\])*)"\s*(?=,|\Z)|(?P<bare>(?!")[^,]*))""")
+_QUOTED_SIGN = re.compile(r'\\["\\]|""')
+
+
 def separated(value: str) -> list[str] | None:
-    """Return the texts of a list with commas, in quotes where they have some; None if it cannot be read."""
-    try:
-        rows = list(csv.reader([value.replace("\n", " ")], skipinitialspace=True, strict=True))
-    except csv.Error:
-        return None
-    return [part.strip() for row in rows for part in row if part.strip()]
+    """Return the texts of a list with commas, in quotes where they have some; None if it cannot be read.
+
+    As promptfoo reads it: a line end is a part of a text, a quote stands only around a whole one, and within quotes
+    it is written twice or with a backslash.
+    """
+    parts = []
+    place = 0
+    while place < len(value):
+        field = _FIELD.match(value, place)
+        if field is None:
+            return None
+        quoted, bare = field["quoted"], field["bare"]
+        if quoted is not None:
+            parts.append(_QUOTED_SIGN.sub(lambda sign: sign[0][1], quoted))
+        elif bare.strip():
+            parts.append(bare.strip())
+        place = field.end()
+    return parts
 
 
 def _contains(assertion: Assertion) -> Mapped:
