@@ -11,6 +11,7 @@ from pytest_recall.datasets.file import sample_text
 from tests.cli.conftest import Recall
 from tests.cli.samples import CASES, files, recall
 from tests.cli.shelves import cassette
+from tests.helpers.project import case, cases_yaml
 
 
 def test_all_in_order(project: Path) -> None:
@@ -96,7 +97,7 @@ def test_a_format_that_has_no_effect_is_named(project: Path, arguments: str, sai
 def test_a_gate_that_no_case_is_under(tmp_path: Path, inside: Recall, gate: str, said: str) -> None:
     rows = "- id: {0}\n  scenario: {1}\n  dimension: {2}\n  input: q\n  expected: a\n  judges: [exact]\n"
     write(tmp_path, "cases.yaml", rows.format("a", "prices", "correctness") + rows.format("b", "hours", "tone"))
-    write(tmp_path, "rubric.yaml", f"owner: us\ngates:\n  - {{{gate}, at_least: 0.9}}\n")
+    write(tmp_path, "rubric.yaml", f"model_primary: openai:x\ngates:\n  - {{{gate}, at_least: 0.9}}\n")
     done = inside(tmp_path, "check")
     assert (done.code, done.err) == ((1, f"recall: eval/rubric.yaml: {said}\n") if said else (0, ""))
 
@@ -274,3 +275,32 @@ def test_a_judge_that_asks_a_model_of_no_name_is_noted(project: Path, inside: Re
     assert done.code == 0
     said = "recall: note: `rubric` asks a model, and eval/rubric.yaml names none; give --judge to each run, or write"
     assert done.err == (f"{said} `judge: {{model: SELECTOR}}` there\n" if how == "none" else "")
+
+
+@pytest.mark.parametrize(
+    ("conftest", "rubric", "notes"),
+    [
+        ("", "owner: us\n", 1),
+        ("", "model_primary: openai:x\n", 0),
+        ("def agent(): return str", "owner: us\n", 0),
+        ("def agnt(): return str", "owner: us\n", 1),
+    ],
+    ids=["none", "a model", "an agent", "misspelt"],
+)
+def test_cases_that_nothing_answers_are_noted(
+    tmp_path: Path, inside: Recall, conftest: str, rubric: str, notes: int
+) -> None:
+    write(tmp_path, "cases.yaml", cases_yaml(case("a")))
+    write(tmp_path, "rubric.yaml", rubric)
+    write(tmp_path, "conftest.py", f"import pytest\n\n\n@pytest.fixture\n{conftest}\n" if conftest else "")
+    done = inside(tmp_path, "check")
+    assert (done.code, done.err.count("fixture `agent`")) == (0, notes)
+
+
+def test_a_fixture_that_is_not_there_is_named_with_the_one_that_asks_for_it(tmp_path: Path, inside: Recall) -> None:
+    write(tmp_path, "cases.yaml", cases_yaml(case("a")))
+    agent = "@pytest.fixture\ndef agent(request, client):\n    return str\n"
+    write(tmp_path, "conftest.py", f"import pytest\n\n\n{agent}")
+    done = inside(tmp_path, "check")
+    assert done.code == 1
+    assert "eval/cases.yaml:1: the fixture `agent` asks for `client`, which is not there" in done.err

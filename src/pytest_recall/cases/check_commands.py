@@ -115,6 +115,8 @@ def _check(place: Place, args: argparse.Namespace) -> str | None:
     rubric = read_settings(place.rubric, place.name(place.rubric))
     _check_selectors(rubric, place.name(place.rubric))
     _note_judges(rubric, place, cases)
+    if cases and rubric.model_primary is None:
+        _note_agent(place)
     _note_formats(files)
     if not (asked or args.files):  # Questions of datasets have rows of their own making.
         _note_rows(rows - {case.id for case in cases} - marked.keys(), place)
@@ -216,6 +218,19 @@ def _note_judges(rubric: Settings, place: Place, cases: Iterable[Case]) -> None:
             f"note: {judges} {verb} a model, and {place.name(place.rubric)} names none; give --judge to each run, or"
             " write `judge: {model: SELECTOR}` there"
         )
+
+
+def _note_agent(place: Place) -> None:
+    """Say that no conftest file has an agent: pytest refuses cases without one, and without a model to ask."""
+    for path in find_files(place.root, lambda path: path.name == "conftest.py"):
+        with suppress(OSError):
+            if "def agent(" in path.read_text(encoding="utf-8", errors="replace"):
+                return
+    rubric = place.name(place.rubric)
+    say(
+        f"note: no conftest.py has a fixture `agent`, and {rubric} no `model_primary`; a run needs one of them, an"
+        " agent of a plugin, or --model"
+    )
 
 
 def _rows(place: Place) -> Mapping[str, Row]:

@@ -310,6 +310,7 @@ class Checks:
         """Yield what would fail every case with these fixtures; `judges` are built-in ones."""
         fixtures = fixtures_of(item)
         is_run = not self._config.option.collectonly
+        yield from self._missing(item)
         for name in judges if is_run else ():
             yield from self._of_model(name)
         varied = [name for name, defs in fixtures.items() if defs and defs[-1].params]
@@ -319,6 +320,15 @@ class Checks:
             yield why
         if is_run:
             yield from self._of_agent(item)
+
+    def _missing(self, item: CaseItem) -> Iterator[str]:
+        """Yield which fixtures are asked for, and are not there, with the one that asks."""
+        fixtures = fixtures_of(item)
+        wanted = {name: one for one, defs in fixtures.items() if defs for name in defs[-1].argnames}
+        for name in item.fixturenames:
+            if name not in fixtures and name != "request" and name in wanted:
+                by = wanted[name]
+                yield f"the fixture `{by}` asks for `{name}`, which is not there; write it, or correct the name"
 
     def _of_agent(self, item: CaseItem) -> Iterator[str]:
         """Yield what is wrong with a model that is to be asked in place of an agent: it is not named, or not found."""
