@@ -39,18 +39,11 @@ def agent():
 """
 
 
-def test_a_state_that_cannot_be_written_is_applied_from_there(pytester: pytest.Pytester) -> None:
+@pytest.mark.parametrize("folder", ["left", "../left"], ids=["inside", "beside the project"])
+def test_a_state_that_cannot_be_written_is_applied_from_there(pytester: pytest.Pytester, folder: str) -> None:
     checkout = SET.with_agent(BROKEN).at(pytester)
-    result = checkout.run("eval", "--recall-artifacts", "left")
+    result = checkout.run("eval", "--recall-artifacts", folder)
     [said] = [line for line in result.outlines if "not written" in line]
     (checkout.path / "eval/recall.yaml").unlink()
     assert checkout.recall(*said.rpartition("`recall ")[2].rstrip("`").split()).ret == 0
     assert checkout.boxes() == {"a": 1, "b": 1}
-
-
-def test_several_eval_directories_have_no_one_folder(pytester: pytest.Pytester) -> None:
-    rubric = {f"{name}/rubric.yaml": "owner: us\n" for name in ("eval", "other/eval")}
-    checkout = SET.with_files({**rubric, "other/eval/cases.yaml": "[]\n"}).at(pytester)
-    result = checkout.run("eval", "other/eval", "--recall-artifacts", "left")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "--recall-artifacts is about one run" in result.stderr.str()

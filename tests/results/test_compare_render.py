@@ -99,7 +99,7 @@ def test_fails_that_nobody_has_to_believe_are_counted_apart() -> None:
         "2 cases with a verdict in both; not compared: 1 failed only by judges that have not been shown to agree with"
         " people"
     ) in told
-    assert "A fail by a judge below `judge_min_kappa` is no verdict: c002; `recall judges calibrate` shows" in told
+    assert "A fail by a judge below `min_kappa` is no verdict: c002; `recall judges calibrate` shows" in told
     assert as_json(found)["not_compared"]["unproven"] == ["c002"]
 
 

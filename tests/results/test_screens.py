@@ -17,7 +17,7 @@ from pytest_recall.results import regressions_text
 from pytest_recall.results.page import markdown, refusal
 from pytest_recall.results.scorecard import CaseText, LastPass, Scorecard
 from pytest_recall.results.scorecard_text import annotation_lines, terminal
-from pytest_recall.trials.record import Record
+from pytest_recall.trials.record import Record, ReplaySummary
 from pytest_recall.trials.trial import Answer, Trial
 from tests.helpers.samples import ERROR, FAILED, PASSED, row
 from tests.results.runs import graded, run
@@ -95,7 +95,7 @@ def of_a_change() -> tuple[Record, Scorecard]:
         as_base=(("parking", ("k",)),),
         unaffordable=(("tickets", "the budget of $0.50 does not reach it"),),
         keeps_recordings=True,
-        replayed=("4 of 40 cases affected (3 ask something else, 1 decided by recorded answers, 36 as recorded)",),
+        replayed=ReplaySummary(of=40, cases=40, affected=4, states={"changed": 3, "recorded": 1, "unaffected": 36}),
     )
     return record, card._replace(texts=TEXTS, passes=PASSES)
 

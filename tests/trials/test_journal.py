@@ -25,7 +25,16 @@ from pytest_recall.trials.journal import (
     read_journal,
     write_journal,
 )
-from pytest_recall.trials.record import Header, LetThrough, Record, Waiver
+from pytest_recall.trials.record import (
+    Header,
+    LetThrough,
+    LostShard,
+    Record,
+    ReplaySummary,
+    RequestDifference,
+    SetApart,
+    Waiver,
+)
 from pytest_recall.trials.trial import Trial
 from tests.helpers.samples import (
     ERROR,
@@ -62,8 +71,30 @@ TRIALS = (
 counts = st.integers(0, 10**6)
 pairs = st.tuples(st.text(max_size=5), st.sampled_from(["box 1", "due", "new", "all", "explicit"]))
 names = st.lists(st.text(max_size=5), max_size=3).map(tuple)
+lost = st.builds(LostShard, st.sampled_from(["1/2", "2/4"]), st.sampled_from(["missing", "early"]), counts)
+replays = st.builds(
+    ReplaySummary,
+    of=counts,
+    cases=counts,
+    affected=counts,
+    states=st.dictionaries(st.sampled_from(["changed", "unaffected"]), counts),
+    live=st.booleans(),
+    behind=counts,
+    twice=counts,
+    varying=names,
+    differences=st.lists(
+        st.builds(RequestDifference, st.text(max_size=5), counts, st.text(max_size=5)), max_size=2
+    ).map(tuple),
+    more_differences=counts,
+    lacking_headers=counts,
+)
 headers = st.builds(
     Header,
+    quarantined=st.lists(st.builds(SetApart, st.text(max_size=5), st.dates().map(str), maybe_text), max_size=2).map(
+        tuple
+    ),
+    lost=st.lists(lost, max_size=2).map(tuple),
+    replayed=st.none() | replays,
     run=st.text(max_size=9),
     date=st.dates().map(str),
     mode=st.sampled_from(["pr", "nightly", "all", "explicit"]),

@@ -392,7 +392,7 @@ def _missing_of_main(place: Place, record: Record) -> dict[str, Path]:
 
 def _knows_main(record: Record) -> bool:
     """Whether a run has found out which recordings are of what the default branch asks."""
-    return record.header.mode == "main" and bool(record.header.replayed)
+    return record.header.mode == "main" and record.header.replayed is not None
 
 
 def _digest(run: Path) -> str:

@@ -15,6 +15,7 @@ import pytest
 
 from pytest_recall.cases.changes import with_skipped
 from pytest_recall.files.errors import RecallError, sentence_of
+from pytest_recall.files.eval_directory import relative
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.plugin import judging, portion
 from pytest_recall.plugin.pytest_internals import is_terminal_reporter
@@ -410,7 +411,11 @@ class Ending:
             self._state_line = f"{name}: {plural(len(changed), 'row')} changed"
         except (OSError, RecallError) as error:
             place = self._run.plan.place
-            run = folder.name if place.artifacts_folder is None else shlex.quote(place.name(folder))
+            run = (
+                folder.name
+                if place.artifacts_folder is None
+                else shlex.quote(relative(folder, self._run.config.invocation_params.dir))
+            )
             self._run.log.problems.append(
                 f"{name}: not written ({sentence_of(error)}); correct that, then `recall state apply {run}`"
             )

@@ -14,7 +14,7 @@ from pytest_recall.results import replay_text
 from pytest_recall.results.scorecard import NOT_RUN, FailureKind, Scorecard, is_incomplete, not_evaluated_line
 from pytest_recall.schedule.boxes import OF_CHANGE, UNSCHEDULED
 from pytest_recall.schedule.forecast import without_verdict
-from pytest_recall.trials.record import Header, LostShard, Record, ReplaySummary
+from pytest_recall.trials.record import Header, LostShard, Record, ReplaySummary, SetApart
 from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
@@ -391,14 +391,16 @@ def flaky(card: Scorecard) -> str:
     return f"flake, failed of tried ({len(told)}): {listed(told)}" if told else ""
 
 
+def set_apart(one: SetApart) -> str:
+    """Return which case is in quarantine, for how long, and who looks at it."""
+    return f"{one.id} ({one.since} to {one.until or 'an unknown day'}, {one.owner or 'no owner'}, {one.lapses} lapses)"
+
+
 def quarantine(header: Header) -> str:
     """Return which cases are set apart, chosen or not, or nothing."""
     if not header.quarantined:
         return ""
-    apart = [
-        f"{one.id} ({one.since} to {one.until or 'an unknown day'}, {one.owner or 'no owner'}, {one.lapses} lapses)"
-        for one in header.quarantined
-    ]
+    apart = list(map(set_apart, header.quarantined))
     return f"in quarantine, so that a failure blocks nothing ({len(apart)}): {listed(apart)}"
 
 

@@ -108,7 +108,7 @@ def test_what_matters_needs_no_script() -> None:
         "agent: TimeoutError: no answer in 30 s",
         "Chosen, and not run (1)",
         "In quarantine (1)",
-        "flaky (since 2026-03-10, anna, 2 lapses)",
+        "flaky (2026-03-10 to an unknown day, anna, 2 lapses)",
         "In this run: flaky (failed)",
         "Pass rate by scenario",
         "40.0 %",

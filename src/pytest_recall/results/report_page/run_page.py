@@ -156,6 +156,7 @@ def _values(report: Report, links: str, *, live: bool, told: str) -> dict[str, A
             (entry.case_id, line(entry.trial.note)) for entry in of_kind(report, FailureKind.KNOWN) if entry.trial
         ],
         "most": MOST,
+        "quarantined": [sentences.set_apart(one) for one in report.record.header.quarantined],
         "third": [(entry, entry.trial.error if entry.trial else "") for entry in third],
         "unrun": [entry for entry in report.entries if entry.result is None],
         "apart": report.apart,
