@@ -233,3 +233,14 @@ def test_it_travels_to_workers_as_json() -> None:
     assert again == rubric
     assert again.model_fields_set == {"owner", "judge"}
     assert again.judge.model == ("m",)
+
+
+def test_a_field_of_a_table_that_stands_beside_it_is_sent_there(tmp_path: Path) -> None:
+    path = tmp_path / "rubric.yaml"
+    path.write_text("owner: us\npreflight: warn\nprograms: git\n", encoding="utf-8")
+    with pytest.raises(RecallError) as caught:
+        read_settings(path, NAME)
+    assert caught.value.messages == (
+        f"{NAME}:2: preflight: unknown field; write it below `judge`",
+        f"{NAME}:3: programs: unknown field; write it below `replay`",
+    )

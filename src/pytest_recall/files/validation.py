@@ -104,9 +104,14 @@ def _advice(problem: Mapping[str, Any], path: tuple[str | int, ...], model: type
     kind, given = problem["type"], problem.get("input")
     context: Mapping[str, Any] = problem.get("ctx") or {}
     if kind == "extra_forbidden":
-        known = _fields_at(model, path[:-1])
-        meant = MEANT.get(str(path[-1]))
-        return "unknown field" + (f"; did you mean `{meant}`?" if meant in known else nearest(str(path[-1]), known))
+        known, written = _fields_at(model, path[:-1]), str(path[-1])
+        meant = MEANT.get(written)
+        if meant in known:
+            return f"unknown field; did you mean `{meant}`?"
+        inside = [one for one in known if isinstance(one, str) and written in _fields_at(model, (*path[:-1], one))]
+        if len(inside) == 1 and written not in known:
+            return f"unknown field; write it below `{inside[0]}`"
+        return f"unknown field{nearest(written, known)}"
     if kind == "missing":
         return "is missing; add it"
     if kind == "string_type":
