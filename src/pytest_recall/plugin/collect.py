@@ -322,12 +322,12 @@ class Checks:
             yield from self._of_agent(item)
 
     def _missing(self, item: CaseItem) -> Iterator[str]:
-        """Yield which fixtures are asked for, and are not there, with the one that asks."""
+        """Yield which fixtures are requested, and are not there, with the one that requests them."""
         fixtures = fixtures_of(item)
-        wanted = {name: one for one, defs in fixtures.items() if defs for name in defs[-1].argnames}
+        requesters = {name: fixture for fixture, defs in fixtures.items() if defs for name in defs[-1].argnames}
         for name in item.fixturenames:
-            if name not in fixtures and name != "request" and name in wanted:
-                by = wanted[name]
+            if name not in fixtures and name != "request" and name in requesters:
+                by = requesters[name]
                 yield f"the fixture `{by}` asks for `{name}`, which is not there; write it, or correct the name"
 
     def _of_agent(self, item: CaseItem) -> Iterator[str]:

@@ -28,31 +28,31 @@ _LISTED = {
 }
 
 
-def counts(found: ReplaySummary) -> str:
+def counts(summary: ReplaySummary) -> str:
     """Return the counts in one line."""
-    parts = [f"{found.states[state]} {words}" for state, words in _COUNTED.items() if found.states.get(state)]
-    parts += ["1 checked live"] if found.live else []
-    parts += [f"{found.behind} behind on the target branch"] if found.behind else []
-    if left := found.of - found.cases:
+    parts = [f"{summary.states[state]} {words}" for state, words in _COUNTED.items() if summary.states.get(state)]
+    parts += ["1 checked live"] if summary.live else []
+    parts += [f"{summary.behind} behind on the target branch"] if summary.behind else []
+    if left := summary.of - summary.cases:
         parts.append(f"{plural(left, 'case')} not replayed")
-    affected = f"{found.affected} of {plural(found.cases, 'case')} affected"
+    affected = f"{summary.affected} of {plural(summary.cases, 'case')} affected"
     return f"{affected} ({', '.join(parts)})" if parts else affected
 
 
-def details(found: ReplaySummary) -> Iterator[str]:
+def details(summary: ReplaySummary) -> Iterator[str]:
     """Yield what differs, equal differences once."""
-    if found.varying:
-        cases = plural(found.twice, "case")
-        yield f"  send something new each time, of {cases} replayed twice: {listed(found.varying)}"
-    for one in found.differences:
+    if summary.varying:
+        cases = plural(summary.twice, "case")
+        yield f"  send something new each time, of {cases} replayed twice: {listed(summary.varying)}"
+    for one in summary.differences:
         yield f"  {plural(one.cases, 'case')}, such as {one.first}: {one.text}"
-    if found.more_differences:
-        yield f"  and {found.more_differences} other differences"
-    if found.lacking_headers:
+    if summary.more_differences:
+        yield f"  and {summary.more_differences} other differences"
+    if summary.lacking_headers:
         whose = "is compared without the headers that its recording lacks; --record it again"
-        if found.lacking_headers > 1:
+        if summary.lacking_headers > 1:
             whose = "are compared without the headers that their recordings lack; --record them again"
-        yield f"  {plural(found.lacking_headers, 'case')} {whose}"
+        yield f"  {plural(summary.lacking_headers, 'case')} {whose}"
 
 
 def lines(changes: Changes) -> Iterator[str]:
