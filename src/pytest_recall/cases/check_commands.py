@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
@@ -206,10 +206,7 @@ def _note_judges(rubric: Settings, place: Place, cases: Iterable[Case]) -> None:
     if not asking or rubric.judge.model:
         return
     # A fixture of the project may judge in place of ours.
-    own: list[str] = []
-    for path in find_files(place.root, lambda path: path.name == "conftest.py"):
-        with suppress(OSError):
-            own.append(path.read_text(encoding="utf-8", errors="replace"))
+    own = list(_conftest_texts(place))
     wanted = {call.name for case in asking for call in case.judges if call.name in kinds}
     if left := sorted(kind for kind in wanted if not any(f"def judge_{kind}(" in text for text in own)):
         judges = " and ".join(f"`{kind}`" for kind in left)
@@ -220,12 +217,17 @@ def _note_judges(rubric: Settings, place: Place, cases: Iterable[Case]) -> None:
         )
 
 
-def _note_agent(place: Place) -> None:
-    """Say that no conftest file has an agent: pytest refuses cases without one, and without a model to ask."""
+def _conftest_texts(place: Place) -> Iterator[str]:
+    """Yield the text of each conftest file of the project that can be read."""
     for path in find_files(place.root, lambda path: path.name == "conftest.py"):
         with suppress(OSError):
-            if "def agent(" in path.read_text(encoding="utf-8", errors="replace"):
-                return
+            yield path.read_text(encoding="utf-8", errors="replace")
+
+
+def _note_agent(place: Place) -> None:
+    """Say that no conftest file has an agent: pytest refuses cases without one, and without a model to ask."""
+    if any("def agent(" in text for text in _conftest_texts(place)):
+        return
     rubric = place.name(place.rubric)
     say(
         f"note: no conftest.py has a fixture `agent`, and {rubric} no `model_primary`; a run needs one of them, an"

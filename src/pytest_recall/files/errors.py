@@ -60,14 +60,6 @@ class AfterSessionError(MissError, SystemExit):
     """The same for what has outlived its session, where no test hears of it: at exit it ends without a traceback."""
 
 
-class FieldError(ValueError):
-    """What is wrong with a file as a whole, and the field at which people are shown it."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
-
-
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean `x`?"`` for the nearest known name, or the known ones."""
     names = sorted(set(known))

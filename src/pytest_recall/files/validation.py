@@ -14,7 +14,7 @@ from pydantic import (
 
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.disk import read_text
-from pytest_recall.files.errors import FieldError, RecallError, nearest
+from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.wording import shown
 
 SPELLING = {
@@ -70,10 +70,7 @@ def explain(error: ValidationError, model: type[BaseModel], name: str, line_of: 
     for problem in found[:MAX_PROBLEMS]:
         if problem["type"] == "too_short" and any(_below(problem["loc"], other["loc"]) for other in found):
             continue  # The list has elements, but they are wrong, as is said of them.
-        # An error of the whole may name the field at which it is shown.
-        of = problem.get("ctx", {}).get("error")
-        loc = (*problem["loc"], of.field) if isinstance(of, FieldError) else problem["loc"]
-        path = tuple(p for p in loc if p != _A_KEY and not (isinstance(p, str) and _is_branch(p)))
+        path = tuple(p for p in problem["loc"] if p != _A_KEY and not (isinstance(p, str) and _is_branch(p)))
         field = ".".join(str(p) for p in path)
         where = f"{name}:{line_of(path)}: "
         if (field, problem["type"] == "extra_forbidden") in said:

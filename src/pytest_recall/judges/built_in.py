@@ -23,7 +23,7 @@ from pytest_recall.files.strict_json import strict_json
 from pytest_recall.files.wording import one_line
 from pytest_recall.judges.look_alikes import difference
 from pytest_recall.judges.words import words
-from pytest_recall.judges.written_numbers import MAX_DIGITS, DecimalMark, WrittenNumber, written_numbers
+from pytest_recall.judges.written_numbers import MAX_DIGITS, DecimalMark, WrittenNumber, other_mark, written_numbers
 from pytest_recall.metrics.abstention import abstains
 from pytest_recall.metrics.answers import CATEGORIES, f1, locomo_f1
 from pytest_recall.models.model import without_thinking
@@ -252,7 +252,7 @@ def _exact_number(expected: Any, decimal: DecimalMark) -> Decimal:
                 return value
             case [WrittenNumber(_, Decimal() as value)]:
                 advice = f"; write {value:f}"
-        match written_numbers(expected, "," if decimal == "." else "."):
+        match written_numbers(expected, other_mark(decimal)):
             case [WrittenNumber(_, Decimal() as value)] if not advice:
                 advice = f"; write {value:f}"
     raise ArgumentError(f"`expected` must be a number, not {expected!r}{advice}")
@@ -267,7 +267,7 @@ def _numbers_shown(found: Sequence[WrittenNumber], expected: str, answer: str, d
     unread = next((number.text for number in found if number.value is None), None)
     if unread is None:
         return shown
-    other: DecimalMark = "," if decimal == "." else "."
+    other = other_mark(decimal)
     would = all(number.value is not None or number.text != unread for number in written_numbers(answer, other))
     return f"{shown} and {_quoted(unread)}, which is no number " + (
         f'where `{decimal}` is the decimal mark (`decimal: "{other}"` reads it)' if would else "that can be read"

@@ -248,7 +248,7 @@ INQUIRIES: Mapping[str, preflight.Inquire] = {
     "paper": paper.inquiry,
 }
 GIVEN = frozenset({"known", "reads"})
-"""Arguments that come from the rubric, and from no case."""
+"""Arguments that no case gives."""
 
 
 def prepared(kind: str, settings: Settings) -> preflight.Inquire:

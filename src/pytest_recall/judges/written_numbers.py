@@ -57,6 +57,11 @@ _LISTED = re.compile(r",(?=\d{4})")
 _MINUS = re.compile(rf"[{SIGNS}]")
 
 
+def other_mark(decimal: DecimalMark) -> DecimalMark:
+    """Return the mark that groups thousands where this one stands before decimals."""
+    return "," if decimal == "." else "."
+
+
 class WrittenNumber(NamedTuple):
     """A number as it is written, and its exact value; None if it cannot be read."""
 
@@ -77,7 +82,7 @@ def _read(text: str, match: re.Match[str], decimal: DecimalMark) -> Iterator[Wri
     if _is_part_of_more(text, match):
         yield WrittenNumber(_word(text, match), None)
         return
-    group = "," if decimal == "." else "."
+    group = other_mark(decimal)
     rows = _LISTED.split(match["row"]) if group == "," else [match["row"]]
     power = match["power"] or match["raised"] or (match["above"] or "").translate(_SUPERSCRIPTS)
     begin = match.start("row")

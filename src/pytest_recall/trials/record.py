@@ -38,11 +38,6 @@ class SetApart(NamedTuple):
     owner: str | None = None
     lapses: int = 0
 
-    @classmethod
-    def from_json(cls, plain: Mapping[str, Any]) -> SetApart:
-        """Return what `_asdict` gave. Raises TypeError for fields that are missing or of another type."""
-        return cls(**typed(cls, plain))
-
 
 class LostShard(NamedTuple):
     """A shard of a joined run of which `cases` were not run. `why` is empty where its journal does not say."""
@@ -54,11 +49,6 @@ class LostShard(NamedTuple):
     cases: int
     why: str = ""
 
-    @classmethod
-    def from_json(cls, plain: Mapping[str, Any]) -> LostShard:
-        """Return what `_asdict` gave. Raises TypeError for fields that are missing or of another type."""
-        return cls(**typed(cls, plain))
-
 
 class RequestDifference(NamedTuple):
     """A difference between recorded requests and those of a replay, and how many cases have it."""
@@ -67,11 +57,6 @@ class RequestDifference(NamedTuple):
     """One of the cases."""
     cases: int
     text: str
-
-    @classmethod
-    def from_json(cls, plain: Mapping[str, Any]) -> RequestDifference:
-        """Return what `_asdict` gave. Raises TypeError for fields that are missing or of another type."""
-        return cls(**typed(cls, plain))
 
 
 class ReplaySummary(NamedTuple):
@@ -106,7 +91,7 @@ class ReplaySummary(NamedTuple):
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> ReplaySummary:
         """Return what `to_json` gave. Raises TypeError or AttributeError for anything else."""
-        differences = tuple(map(RequestDifference.from_json, plain.get("differences", ())))
+        differences = tuple(RequestDifference(**typed(RequestDifference, one)) for one in plain.get("differences", ()))
         states = {str(name): int(count) for name, count in plain["states"].items()}
         return cls(**typed(cls, plain), states=states, differences=differences)
 
