@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -88,10 +89,11 @@ def answered() -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-def wait_for(count: int) -> None:
+def wait_for(count: int, process: subprocess.Popen[str]) -> None:
     """Wait until there are so many of these."""
     limit = time.monotonic() + 60
     while answered() < count:
+        assert process.poll() is None, process.communicate()
         assert time.monotonic() < limit
         time.sleep(0.01)
 
@@ -340,7 +342,7 @@ def test_killed_anywhere_and_gone_on_with_it_comes_to_the_same(tmp_path: Path) -
     for parallelism in ("1", "3", "3"):
         wanted = answered() + draw.randrange(1, 7)
         process = programs.begin(tmp_path, *RUN, "--concurrency", parallelism)
-        wait_for(wanted)
+        wait_for(wanted, process)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
     assert answered() < ASKED
@@ -480,7 +482,7 @@ def test_a_judge_that_takes_too_long_has_no_verdict(
 def test_somebody_stops_it_and_it_says_how_to_go_on(tmp_path: Path) -> None:
     write_project(tmp_path, MINE("Slow"))
     process = programs.begin(tmp_path, *RUN)
-    wait_for(1)
+    wait_for(1, process)
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -62,6 +62,14 @@ def test_files_folders_and_variables_are_noted_within_a_call_and_nowhere_else(
     assert type(os.environ).__name__ == "_Environ"
 
 
+def test_another_thread_may_be_reading_the_environment_as_a_call_ends(tmp_path: Path) -> None:
+    with input_log.observed("mine"):
+        # Where a thread is that was interrupted between the look-up of the method and its first line.
+        get, names = os.environ.__getitem__, os.environ.__iter__
+    assert get("PATH") == os.environ["PATH"]
+    assert "PATH" in names()
+
+
 def test_a_thread_of_the_memory_counts_and_one_that_asks_another_does_not(tmp_path: Path) -> None:
     for name in ("own.txt", "asker.txt"):
         (tmp_path / name).write_text("1")

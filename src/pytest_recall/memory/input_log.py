@@ -191,20 +191,24 @@ def _listening() -> list[InputLog]:
 # Variables
 
 
-class _Watched(type(os.environ)):  # type: ignore[misc]
-    """The environment, which notes what is read of it; it takes the class's place for the time of a call."""
+_plain = type(os.environ)
+
+
+class _Watched(_plain):  # type: ignore[misc, valid-type]
+    """The environment, which notes what is read of it; it takes the class's place for the time of a call.
+
+    Its methods name the class that they extend: a call of another thread may have gone in here before the environment
+    has its own class again, and `super()` refuses an object that is none of this class any more.
+    """
 
     def __getitem__(self, name: Any) -> Any:
         _variable(name)
-        return super().__getitem__(name)
+        return _plain.__getitem__(self, name)
 
     def __iter__(self) -> Iterator[Any]:
         _variable(NAMES)
-        names: Iterator[Any] = super().__iter__()
+        names: Iterator[Any] = _plain.__iter__(self)
         return names
-
-
-_plain = type(os.environ)
 
 
 def _swap_environ(*, watched: bool) -> None:
