@@ -250,23 +250,23 @@ class Project:
 
 
 class Named(NamedTuple):
-    """What a scorecard says of a case that fell: the likely cause, its evidence, the suspects, and where."""
+    """What a scorecard says of a case that fell: the likely cause, what points to it, the suspects, and where."""
 
     label: str
-    evidence: str
+    facts: str
     suspects: tuple[str, ...] | None
     where: str
 
 
-_UNTOLD = "the provider, the data or chance"
+_UNTOLD = "outside"
 """Said where a fail is confirmed before its trials could tell a model from chance."""
 RIGHT = {
-    "prompt": {"the prompt changed"},
-    "code": {"the agent's code", "a change that touched it"},
-    "tool": {"the agent's code", "a change that touched it"},
-    "judge": {"the judge changed", "a change that touched it"},
-    "model": {"the model changed", "the provider or the data", _UNTOLD},
-    "flake": {"the case flips a coin", "not confirmed", _UNTOLD},
+    "prompt": {"prompt"},
+    "code": {"code", "change"},
+    "tool": {"code", "change"},
+    "judge": {"judge", "change"},
+    "model": {"model", "provider", _UNTOLD},
+    "flake": {"chance", "not confirmed", _UNTOLD},
 }
 
 
@@ -282,8 +282,8 @@ def fallen(card: Mapping[str, Any], where: str) -> Iterator[tuple[str, Named]]:
     for one in card["failed"]:
         if one["regression"]:
             suspects = None if one["suspects"] is None else tuple(one["suspects"])
-            yield one["id"], Named(one["cause"]["label"], one["cause"]["evidence"], suspects, where)
-        elif "not confirmed" in one["note"]:
+            yield one["id"], Named(one["cause"]["label"], json.dumps(one["cause"]["facts"]), suspects, where)
+        elif one["standing"] == "not confirmed":
             yield one["id"], Named("not confirmed", one["note"], (), where)
 
 

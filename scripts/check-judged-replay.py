@@ -43,6 +43,7 @@ from typing import Any, NamedTuple
 from eval_runs import PROGRAM_FIXTURE, JsonHandler, drawn_arguments, environment, serving, trials
 
 from pytest_recall.files.errors import RecallError
+from pytest_recall.results.replay_text import reason_text
 from pytest_recall.schedule.changes import TO_ASK, Changes, ReplayFinding, ReplayState, from_text
 
 ROUND = 250
@@ -480,7 +481,7 @@ def holes(
     same = revision.before.scenario == revision.after.scenario and revision.before.calls and revision.after.calls
     if same and verdict and before.outcome != "error" and as_recorded(found) != as_recorded(back):
         changed = back if as_recorded(found) else found
-        yield f"is {found.state}, and {back.state} when the change is taken back: {changed.reason}"
+        yield f"is {found.state}, and {back.state} when the change is taken back: {reason_text(changed)}"
     if as_recorded(found):
         if after.outcome != before.outcome:
             yield f"is as recorded, and was {before.outcome} and is {after.outcome}"
@@ -496,9 +497,9 @@ def holes(
         yield f"is said to be broken, and was {before.outcome} and is {after.outcome}"
     silent = not set(revision.kinds).difference(SILENT)
     if silent and verdict and revision.before.calls and not as_recorded(found):
-        yield f"has no edit and is {found.state}: {found.reason}"
+        yield f"has no edit and is {found.state}: {reason_text(found)}"
     if verdict and revision.after.calls and not as_recorded(again):
-        yield f"was recorded as it is, and is {again.state} when it is replayed: {again.reason}"
+        yield f"was recorded as it is, and is {again.state} when it is replayed: {reason_text(again)}"
     if pulled is None:
         if found.state is not ReplayState.UNAFFECTED:
             yield f"is {found.state}, and the pull request has no trial of it"

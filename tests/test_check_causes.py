@@ -49,16 +49,16 @@ def test_faults_are_those_of_their_seed_and_each_kind_has_its_share(script: Modu
 @pytest.mark.parametrize(
     ("kind", "pr", "label", "suspects", "is_right"),
     [
-        ("prompt", "101", "the prompt changed", ("101",), True),
-        ("prompt", "101", "the prompt changed", ("101", "102"), False),
-        ("prompt", "101", "the prompt changed", ("102",), False),
-        ("prompt", "101", "the prompt changed", None, False),
-        ("prompt", "101", "the agent's code", ("101",), False),
-        ("model", "", "the provider or the data", (), True),
-        ("model", "", "the provider or the data", ("101",), False),
-        ("model", "", "the provider, the data or chance", (), True),
-        ("flake", "", "the case flips a coin", (), True),
-        ("flake", "", "the provider or the data", (), False),
+        ("prompt", "101", "prompt", ("101",), True),
+        ("prompt", "101", "prompt", ("101", "102"), False),
+        ("prompt", "101", "prompt", ("102",), False),
+        ("prompt", "101", "prompt", None, False),
+        ("prompt", "101", "code", ("101",), False),
+        ("model", "", "provider", (), True),
+        ("model", "", "provider", ("101",), False),
+        ("model", "", "outside", (), True),
+        ("flake", "", "chance", (), True),
+        ("flake", "", "provider", (), False),
     ],
 )
 def test_a_cause_is_right_if_it_names_the_change_alone_and_nothing_that_is_not_so(

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from pytest_recall.replay.differences import DifferenceKind, RequestDifference
 from pytest_recall.schedule.changes import ReplayFinding, ReplayState
 from tests.helpers import programs
 from tests.helpers.scripts import loaded
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / "scripts" / "check-judged-replay.py"
+DIFFERENCES = (RequestDifference(DifferenceKind.CHANGED, "a", "x", "y"),)
 SAME = ReplayFinding(ReplayState.UNAFFECTED, outcome="passed", before="passed")
 
 
@@ -112,7 +114,7 @@ def test_what_a_replay_has_wrong_is_told(
 
 def test_no_edit_and_a_revision_that_is_recorded_have_to_be_as_recorded(script: ModuleType) -> None:
     revision = next(one for one in script.revisions(50, 1) if one.kinds == ("nothing",) and one.before.calls)
-    came, changed = script.Came("passed", "x", 1), ReplayFinding(ReplayState.CHANGED, lines=("a: “x” → “y”",))
+    came, changed = script.Came("passed", "x", 1), ReplayFinding(ReplayState.CHANGED, differences=DIFFERENCES)
     assert list(script.holes(revision, came, came, changed, changed, came, changed)) == [
         "has no edit and is changed: a: “x” → “y”",
         "was recorded as it is, and is changed when it is replayed: a: “x” → “y”",
@@ -121,7 +123,7 @@ def test_no_edit_and_a_revision_that_is_recorded_have_to_be_as_recorded(script: 
 
 def test_what_is_as_recorded_is_so_when_the_change_is_taken_back(script: ModuleType) -> None:
     revision = next(one for one in script.revisions(50, 1) if one.kinds == ("prompt",) and one.before.calls)
-    came, changed = script.Came("passed", "x", 1), ReplayFinding(ReplayState.CHANGED, lines=("a: “x” → “y”",))
+    came, changed = script.Came("passed", "x", 1), ReplayFinding(ReplayState.CHANGED, differences=DIFFERENCES)
     said = "is unaffected, and changed when the change is taken back: a: “x” → “y”"
     assert list(script.holes(revision, came, came, SAME, SAME, came, changed)) == [said]
     error = script.Came("error", None, 1)

@@ -113,7 +113,7 @@ def sample(**more: Any) -> Report:
         "steps": steps,
         "taped": {"late-fee": RecordedCalls("eval/cassettes/fees/late-fee.ndjson", "2026-03-02", (call,))},
         "standing": forecast(list(cases), {"late-fee": row}, TODAY, 30),
-        "passes": {"late-fee": LastPass("A late return costs one pound.", "in the run 2026-03-02T120000")},
+        "passes": {"late-fee": LastPass("A late return costs one pound.", run="2026-03-02T120000")},
         **more,
     }
     return report_of(trials, **given)

@@ -46,7 +46,7 @@ def test_a_dry_run_lists_what_changed_and_leaves_everything_as_it_was(
     plain = found(checkout)
     why = plain.pop("found")["b"]
     assert plain == {
-        "version": 3,
+        "version": 4,
         "date": "2026-03-10",
         "cases": 4,
         "of": 4,

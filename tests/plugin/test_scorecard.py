@@ -162,7 +162,7 @@ def test_the_files_hold_the_same_and_more(pytester: pytest.Pytester) -> None:
         "standing": "regression",
         "attempts": 1,
         "where": "eval/cases.yaml:7",
-        "cause": {"label": "not known", "evidence": "nothing is known of its last pass to compare with", "also": []},
+        "cause": {"label": "unknown", "facts": {}, "also": []},
         "source": "live",
         "judges": [{"judge": "exact", "model": None, "passed": False}],
         "answer": "broke",

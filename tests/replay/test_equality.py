@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_recall.replay.cassette_file import Cassette, write_cassette
+from pytest_recall.replay.differences import DifferenceKind, RequestDifference
 from pytest_recall.replay.equality import (
     equals,
     equals_of_made,
@@ -268,13 +269,13 @@ class TestOnlyCredentials:
 class TestDifferences:
     """What is said, and what is passed over."""
 
-    def test_each_is_a_line(self) -> None:
+    def test_each_is_one(self) -> None:
         before = (("X-Variant", "a"), ("x-old", "1"), ("x-same", "1"))
         after = (("x-variant", "b"), ("x-new", "1"), ("x-same", "1"))
         assert differences(before, after) == [
-            "header x-new: not recorded → asked",
-            "header x-old: recorded → not asked",
-            "header x-variant: another value than recorded",
+            RequestDifference(DifferenceKind.ADDED, "header x-new"),
+            RequestDifference(DifferenceKind.REMOVED, "header x-old"),
+            RequestDifference(DifferenceKind.CHANGED, "header x-variant"),
         ]
 
     def test_of_credentials_only_tokens_that_are_known_differ(self) -> None:
@@ -282,8 +283,8 @@ class TestDifferences:
             (("authorization", f"Bearer {token}"),)
             for token in ("[MINTED_ACCESS_TOKEN-00000001]", "[MINTED_ACCESS_TOKEN-00000002]", "of-nobody-we-know")
         )
-        assert differences(one, other) == ["header authorization: another value than recorded"]
-        assert differences(one, ()) == ["header authorization: recorded → not asked"]
+        assert differences(one, other) == [RequestDifference(DifferenceKind.CHANGED, "header authorization")]
+        assert differences(one, ()) == [RequestDifference(DifferenceKind.REMOVED, "header authorization")]
         assert (
             differences(one, one)
             == differences(one, nobody)
@@ -297,7 +298,7 @@ class TestDifferences:
         assert differences((("content-type", form + "a"),), (("Content-Type", form.upper() + "b"),)) == []
         text = (TEXT,)
         assert differences((("content-type", "application/json"),), text) == [
-            "header content-type: another value than recorded"
+            RequestDifference(DifferenceKind.CHANGED, "header content-type")
         ]
 
     def test_what_the_rubric_ignores_is_not_compared_nor_is_what_it_did_ignore(self) -> None:
@@ -317,4 +318,6 @@ class TestDifferences:
             for rules in (RULES, Rules(headers=MATCHED | {"x-variant"})):
                 assert header_differences(was, Request("POST", "http://x/", value), rules, NONE) == []
                 other = Request("POST", "http://x/", (("x-variant", "b"),))
-                assert header_differences(was, other, rules, NONE) == ["header x-variant: another value than recorded"]
+                assert header_differences(was, other, rules, NONE) == [
+                    RequestDifference(DifferenceKind.CHANGED, "header x-variant")
+                ]

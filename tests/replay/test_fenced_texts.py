@@ -7,6 +7,7 @@ import json
 import pytest
 
 from pytest_recall.judges.fence import FencedPart, fenced
+from pytest_recall.replay.differences import difference_line
 from pytest_recall.replay.exchange import Request
 from pytest_recall.replay.fenced_texts import AROUND, CRITERIA, criterion_line, parts_of
 from pytest_recall.replay.matching import Rules
@@ -29,7 +30,7 @@ def asking(system: str, user: str) -> Request:
 
 
 def differing(asked: Request, recorded: Request) -> list[str]:
-    return nearest_request(asked, [recorded], Rules())[1]
+    return list(map(difference_line, nearest_request(asked, [recorded], Rules())[1]))
 
 
 def test_it_is_taken_apart_by_name() -> None:

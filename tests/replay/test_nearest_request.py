@@ -7,11 +7,19 @@ from typing import Any
 import pytest
 from hypothesis import assume, example, given
 
+from pytest_recall.replay.differences import difference_line
 from pytest_recall.replay.encodings import json_of
+from pytest_recall.replay.exchange import Request
 from pytest_recall.replay.nearest_request import nearest_request
 from tests.helpers.samples import costly
 from tests.replay.secret_kinds import made
 from tests.replay.test_matching import RULES, URL, bodies, post, same
+
+
+def nearest(asked: Request, *recorded: Request) -> tuple[int, list[str]]:
+    """Return the place of the nearest request and what differs, in words."""
+    place, found = nearest_request(asked, recorded, RULES)
+    return place, list(map(difference_line, found))
 
 
 class TestNearest:
@@ -20,7 +28,7 @@ class TestNearest:
     @staticmethod
     def told(asked: Any, *recorded: Any) -> tuple[int, list[str]]:
         """Return the place of the nearest request and the lines on it."""
-        return nearest_request(post(asked), [post(body) for body in recorded], RULES)
+        return nearest(post(asked), *(post(body) for body in recorded))
 
     def test_there_may_be_none(self) -> None:
         assert self.told({"a": 1}) == (-1, [])
@@ -55,7 +63,7 @@ class TestNearest:
 
     def test_the_same_items_in_another_order_are_one_line(self) -> None:
         told = self.told({"tools": [{"enum": ["b", "a"]}]}, {"tools": [{"enum": ["a", "b"]}]})
-        assert told == (0, ["tools[0].enum: the same 2 items in another order; sort them, if they come from a set"])
+        assert told == (0, ["tools[0].enum: the same items in another order; sort them, if they come from a set"])
 
     def test_of_two_that_are_as_near_it_is_the_first(self) -> None:
         assert self.told({"a": 1}, {"a": 2}, {"a": 2}) == (0, ["a: “2” → “1”"])
@@ -63,13 +71,13 @@ class TestNearest:
     def test_url_and_method_weigh_more_than_the_body(self) -> None:
         asked = post({"a": 1})
         for elsewhere in (post({"a": 1}, URL + "/x"), post({"a": 1}, method="PUT")):
-            assert nearest_request(asked, [elsewhere, post({"b": [2, 3]})], RULES)[0] == 1
+            assert nearest(asked, elsewhere, post({"b": [2, 3]}))[0] == 1
         put, moved = post({"a": 1}, method="PUT"), post({"a": 1}, URL + "/x")
-        assert nearest_request(asked, [moved, put], RULES) == (1, ["method: “PUT” → “POST”"])
+        assert nearest(asked, moved, put) == (1, ["method: “PUT” → “POST”"])
 
     def test_where_nothing_is_alike_it_is_the_only_one(self) -> None:
         other = post({"zzz": "~"}, "https://elsewhere.test/", method="PUT")
-        place, lines = nearest_request(post({"a": 1}), [other], RULES)
+        place, lines = nearest(post({"a": 1}), other)
         assert place == 0
         assert len(lines) == 4
 
@@ -83,19 +91,19 @@ class TestNearest:
         )
 
     def test_another_url_is_told(self) -> None:
-        place, lines = nearest_request(post({}), [post({}, URL + "/x")], RULES)
+        place, lines = nearest(post({}), post({}, URL + "/x"))
         assert (place, lines) == (0, [f"url: “{URL}/x” → “{URL}”"])
 
     def test_another_url_is_told_where_the_body_has_a_field_of_that_name(self) -> None:
-        place, lines = nearest_request(post({"url": 1}), [post({"url": 1}, URL + "/x")], RULES)
+        place, lines = nearest(post({"url": 1}), post({"url": 1}, URL + "/x"))
         assert (place, lines) == (0, [f"url: “{URL}/x” → “{URL}”"])
 
     def test_another_header_is_told(self) -> None:
         one, other = (post({})._replace(headers=(("X-Amz-Target", f"T.{name}"),)) for name in ("Describe", "Delete"))
-        assert nearest_request(other, [one], RULES) == (0, ["header x-amz-target: “T.Describe” → “T.Delete”"])
+        assert nearest(other, one) == (0, ["header x-amz-target: “T.Describe” → “T.Delete”"])
 
     def test_bytes_are_compared_as_well(self) -> None:
-        place, lines = nearest_request(post(b"one"), [post(b"two")], RULES)
+        place, lines = nearest(post(b"one"), post(b"two"))
         assert place == 0
         assert lines == ["body: “b'two'” → “b'one'”"]
 
@@ -149,6 +157,6 @@ def test_no_part_of_a_token_is_told(place: int) -> None:
     token = "ghp_" + made(36)
     text = f"{'much is said ' * 10}"[:place]
     for recorded in (text, f"{text} token", "else"):
-        _, lines = nearest_request(post({"a": f"{text} token {token} and more"}), [post({"a": recorded})], RULES)
+        _, lines = nearest(post({"a": f"{text} token {token} and more"}), post({"a": recorded}))
         assert lines
         assert all(token[4:10] not in line and token[-6:] not in line for line in lines)

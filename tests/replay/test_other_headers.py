@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from pytest_recall.replay.differences import DifferenceKind, RequestDifference
 from pytest_recall.replay.equality import header_differences
 from pytest_recall.replay.exchange import DESCRIBING, MATCHED, Headers, Request, asking
 from pytest_recall.replay.matching import Rules
@@ -40,7 +41,9 @@ def recorded(*given: tuple[str, str], rules: Rules = RULES, redactor: Redactor =
     return Request("POST", "http://x/", stored, others=other_headers(given, STORED, rules, redactor))
 
 
-def differences(before: Headers, after: Headers, rules: Rules = RULES, redactor: Redactor = NONE) -> list[str]:
+def differences(
+    before: Headers, after: Headers, rules: Rules = RULES, redactor: Redactor = NONE
+) -> list[RequestDifference]:
     """Return in what two requests differ, of which the first was recorded."""
     now = Request("POST", "http://x/", after)
     return header_differences(recorded(*before, rules=rules, redactor=redactor), now, rules, redactor)
@@ -114,7 +117,7 @@ class TestDigests:
         told = (others(*before), others(*after))
         assume("" not in (*told[0].values(), *told[1].values()))
         assert differences(before, before) == []
-        named = [line.split()[1].rstrip(":") for line in differences(before, after)]
+        named = [one.path.removeprefix("header ") for one in differences(before, after)]
         assert named == sorted(name for name in {**told[0], **told[1]} if told[0].get(name) != told[1].get(name))
 
     def test_several_of_one_name_are_one_value(self) -> None:
@@ -222,13 +225,13 @@ OTHER_MACHINE = {
 }
 
 
-def lines_of(deck: Deck, ask: Callable[[], Any]) -> tuple[str, ...]:
+def differences_of(deck: Deck, ask: Callable[[], Any]) -> tuple[RequestDifference, ...]:
     """Replay with all headers compared, and return in what the replay differs."""
     with deck.replaying():
         deck.tape.header_check = "report"
         ask()
         assert (deck.tape.unused(), deck.tape.lacks_headers) == ([], False)
-        return () if deck.tape.difference is None else deck.tape.difference.lines
+        return () if deck.tape.difference is None else deck.tape.difference.differences
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -238,7 +241,7 @@ def test_an_agent_that_asks_the_same_again_differs_in_nothing(
     with deck.recording():
         way(upstream.url)
     upstream.close()
-    assert lines_of(deck, lambda: way(upstream.url)) == ()
+    assert differences_of(deck, lambda: way(upstream.url)) == ()
 
 
 @pytest.mark.parametrize("post", CLIENTS)
@@ -246,7 +249,7 @@ def test_nor_does_one_of_the_other_clients(deck: Deck, upstream: Upstream, post:
     with deck.recording():
         post(f"{upstream.url}/any", b'{"q":1}')
     upstream.close()
-    assert lines_of(deck, lambda: post(f"{upstream.url}/any", b'{"q":1}')) == ()
+    assert differences_of(deck, lambda: post(f"{upstream.url}/any", b'{"q":1}')) == ()
 
 
 @pytest.mark.parametrize("way", SDKS)
@@ -256,7 +259,9 @@ def test_another_version_on_another_machine_with_another_key_asks_the_same(
     with deck.recording():
         way(upstream.url)
     upstream.close()
-    assert lines_of(deck, lambda: way(upstream.url, default_headers={**OTHER_MACHINE, "x-api-key": "other"})) == ()
+    assert (
+        differences_of(deck, lambda: way(upstream.url, default_headers={**OTHER_MACHINE, "x-api-key": "other"})) == ()
+    )
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -266,6 +271,6 @@ def test_a_header_of_the_agents_own_is_seen_by_each(deck: Deck, upstream: Upstre
         way(upstream.url, **{field: {"x-variant": "the-value-of-it"}})
     assert b"the-value-of-it" not in deck.path.read_bytes()
     upstream.close()
-    assert lines_of(deck, lambda: way(upstream.url, **{field: {"x-variant": "b"}})) == (
-        "header x-variant: another value than recorded",
+    assert differences_of(deck, lambda: way(upstream.url, **{field: {"x-variant": "b"}})) == (
+        RequestDifference(DifferenceKind.CHANGED, "header x-variant"),
     )

@@ -12,6 +12,7 @@ import pytest
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.replay.cassette_file import Cassette, write_cassette
+from pytest_recall.replay.differences import DifferenceKind, RequestDifference, difference_line
 from pytest_recall.replay.equality import key_of
 from pytest_recall.replay.exchange import Exchange, Failure, Request, Response
 from pytest_recall.replay.matching import Rules
@@ -314,7 +315,7 @@ def asks(variant: str) -> Request:
 class TestHeaders:
     """Where all headers are compared, another value of one is a difference."""
 
-    LINE = "header x-variant: another value than recorded"
+    OTHER = RequestDifference(DifferenceKind.CHANGED, "header x-variant")
 
     def tape(self, folder: Path, *calls: Exchange, mode: CassetteMode = "replay") -> Tape:
         """Return a tape that compares them."""
@@ -325,7 +326,7 @@ class TestHeaders:
     def test_one_that_differs_is_served_and_said(self, tmp_path: Path) -> None:
         tape = self.tape(tmp_path, call("b", "1", 0), varied("a", "2", 1), varied("a", "3", 2))
         assert [body_of(tape.serve(asks(variant), "worker")) for variant in "bc"] == [b"2", b"3"]
-        assert tape.difference == Mismatch("worker", 2, (self.LINE,))
+        assert tape.difference == Mismatch("worker", 2, (self.OTHER,))
         assert tape.misses == []
 
     def test_without_that_they_are_not_looked_at(self, tmp_path: Path) -> None:
@@ -350,9 +351,9 @@ class TestHeaders:
         """It is not asked again for each of them, so that each has to be told."""
         tape = self.tape(tmp_path, varied("a"))
         tape.header = {"fixture": "index", "scope": "session"}
-        with pytest.raises(RecallError, match=f"^case: call 1: {self.LINE}; record it$"):
+        with pytest.raises(RecallError, match=f"^case: call 1: {difference_line(self.OTHER)}; record it$"):
             tape.serve(asks("b"), "agent")
-        assert tape.difference == Mismatch("agent", 1, (self.LINE,))
+        assert tape.difference == Mismatch("agent", 1, (self.OTHER,))
 
     def test_a_run_that_records_what_is_missing_asks_anew(self, tmp_path: Path) -> None:
         tape = self.tape(tmp_path, varied("a"), mode="missing")
@@ -524,7 +525,7 @@ class TestOtherHeaders:
         assert tape.serve(self.by("other"), "agent") is None
         assert not tape.holds(self.by("other"))
         assert "add `match_headers: [x-tenant]`" in tape.missed(self.by("other"))
-        assert tape.difference == Mismatch("agent", 0, ("header x-tenant: another value than recorded",))
+        assert tape.difference == Mismatch("agent", 0, (RequestDifference(DifferenceKind.CHANGED, "header x-tenant"),))
 
     @pytest.mark.parametrize(
         ("calls", "served"),
@@ -575,7 +576,7 @@ class TestMessages:
         tape.cassette = Cassette(tmp_path / "case.ndjson", "case", RULES)
         assert tape.missed(ask("a")) == f"case: POST {URL} is not recorded; record it"
         assert tape.difference is not None
-        assert tape.difference.lines == (f"POST {URL} is not recorded",)
+        assert tape.difference.differences == (RequestDifference(DifferenceKind.NOT_RECORDED, f"POST {URL}"),)
 
 
 class TestDamage:

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_recall.replay.differences import DifferenceKind, RequestDifference
 from pytest_recall.replay.exchange import Call
 from pytest_recall.results.regressions import Cause, CauseLabel, DiffPiece, cause, narrowed, word_diff
+from pytest_recall.trials.record import RequestChange
 from pytest_recall.trials.trial import Answer, Outcome, Passage, Trial
 from tests.helpers.samples import days, row, trial, unhurried
 
@@ -28,29 +30,36 @@ def ended(trouble: str = "", *, retried: bool = False, kind: str = "agent") -> C
 
 
 @pytest.mark.parametrize(
-    ("was", "now", "label", "evidence"),
+    ("was", "now", "label", "facts"),
     [
-        ("case=aaaaaa", "case=bbbbbb", CauseLabel.CASE, "it is written otherwise than at its last pass"),
-        ("model=small-1", "model=large-2", CauseLabel.MODEL, "small-1 answered at the last pass, now large-2"),
-        ("judge=444444", "judge=eeeeee", CauseLabel.JUDGE, "its models, its prompt or its criteria are others"),
-        ("threshold=555555", "threshold=eeeeee", CauseLabel.JUDGE, "`thresholds` in the rubric hold its score to"),
-        (" threshold=555555", "", CauseLabel.JUDGE, "`thresholds` in the rubric hold its score to another bar"),
+        ("case=aaaaaa", "case=bbbbbb", CauseLabel.CASE, {}),
+        ("model=small-1", "model=large-2", CauseLabel.MODEL, {"before": ["small-1"], "now": ["large-2"]}),
+        ("judge=444444", "judge=eeeeee", CauseLabel.JUDGE, {"models": True}),
+        ("threshold=555555", "threshold=eeeeee", CauseLabel.JUDGE, {"threshold": True}),
+        (" threshold=555555", "", CauseLabel.JUDGE, {"threshold": True}),
         (
             "system=111111",
             "system=eeeeee",
             CauseLabel.PROMPT,
-            "other system prompt than at the last pass; settings and",
+            {"changed": ["system"], "same": ["settings", "dialogue"]},
         ),
-        ("settings=222222", "settings=222222 tools=9", CauseLabel.PROMPT, "other tools than at the last pass"),
-        ("dialogue=333333", "dialogue=eeeeee", CauseLabel.PROMPT, "other messages around the input than at the last"),
+        (
+            "settings=222222",
+            "settings=222222 tools=9",
+            CauseLabel.PROMPT,
+            {"changed": ["tools"], "same": ["system", "settings", "dialogue"]},
+        ),
+        (
+            "dialogue=333333",
+            "dialogue=eeeeee",
+            CauseLabel.PROMPT,
+            {"changed": ["dialogue"], "same": ["system", "settings"]},
+        ),
     ],
 )
-def test_what_is_not_as_it_was_is_the_cause(was: str, now: str, label: CauseLabel, evidence: str) -> None:
+def test_what_is_not_as_it_was_is_the_cause(was: str, now: str, label: CauseLabel, facts: dict[str, Any]) -> None:
     assert was in WAS
-    found = cause(failed(WAS.replace(was, now)), row(3, passed_under=WAS))
-    assert found.label is label
-    assert found.finding.startswith(evidence)
-    assert not found.also
+    assert cause(failed(WAS.replace(was, now)), row(3, passed_under=WAS)) == Cause(label, facts)
 
 
 @pytest.mark.parametrize(
@@ -71,31 +80,28 @@ def test_what_is_missing_is_no_change(was: str, now: str) -> None:
 
 
 def test_without_a_finding_it_says_what_is_as_it_was() -> None:
-    assert cause(failed(), row(3, passed_under=WAS)) == (
-        CauseLabel.AGENT,
-        "case, prompt, model and judge are as at the last pass",
-        (),
-    )
-    assert cause(failed(), row(3)) == (CauseLabel.UNKNOWN, "nothing is known of its last pass to compare with", ())
+    same = ["case", "prompt", "model", "judge"]
+    assert cause(failed(), row(3, passed_under=WAS)) == Cause(CauseLabel.AGENT, {"same": same})
+    assert cause(failed(), row(3)) == Cause(CauseLabel.UNKNOWN)
     assert cause(failed(source="replayed"), row(3, passed_under=WAS)).label is CauseLabel.AGENT
-    same = cause(failed(f"{WAS} retold=same", source="replayed"), row(3, passed_under=WAS))
-    assert (same.label, same.finding) == (
-        CauseLabel.UNKNOWN,
-        "case, prompt, model and judge are as at the last pass, and the answer is the one that was recorded",
-    )
+    found = cause(failed(f"{WAS} retold=same", source="replayed"), row(3, passed_under=WAS))
+    assert found == Cause(CauseLabel.UNKNOWN, {"same": same, "answer": "recorded"})
 
 
 def test_an_answer_that_never_came_goes_before_what_people_changed() -> None:
     now = WAS.replace("aaaaaa", "bbbbbb")
     found = cause(failed(now, ended("http-500"), ended("http-500"), ended()), row(3, passed_under=WAS))
-    assert (found.label, found.finding) == (CauseLabel.UPSTREAM, "2 http-500 of 3 calls")
-    assert found.also == ("the case was edited: it is written otherwise than at its last pass",)
+    facts = {"troubles": {"http-500": 2}, "calls": 3}
+    assert found == Cause(CauseLabel.UPSTREAM, facts, (Cause(CauseLabel.CASE, {}),))
 
 
 def test_trouble_that_the_last_pass_had_as_well_is_none() -> None:
     before = row(3, passed_under=f"{WAS} trouble=http-404")
     assert cause(failed(WAS, ended("http-404")), before).label is CauseLabel.AGENT
-    assert cause(failed(WAS, ended("http-404"), ended("cut-off")), before).finding == "1 cut-off of 2 calls"
+    assert cause(failed(WAS, ended("http-404"), ended("cut-off")), before).facts == {
+        "troubles": {"cut-off": 1},
+        "calls": 2,
+    }
 
 
 def test_trouble_of_a_judge_is_not_the_agents() -> None:
@@ -105,31 +111,24 @@ def test_trouble_of_a_judge_is_not_the_agents() -> None:
 def test_trouble_that_was_overcome_comes_last() -> None:
     call = ended("http-429", retried=True)
     found = cause(failed(WAS, call, ended()), row(3, passed_under=WAS))
-    assert (found.label, found.finding) == (CauseLabel.RETRIED, "1 http-429 of 2 calls, each asked again and answered")
+    assert found == Cause(CauseLabel.RETRIED, {"troubles": {"http-429": 1}, "calls": 2})
     assert cause(failed(WAS, call), row(3, passed_under=WAS, lapses=2)).label is CauseLabel.COIN
 
 
 @pytest.mark.parametrize(
-    ("outcomes", "lapses", "evidence"),
+    ("outcomes", "lapses", "facts"),
     [
-        ((FAILED, PASSED, FAILED), 0, "1 of 3 trials in this run passed"),
-        ((FAILED, PASSED, ERROR, FAILED), 2, "1 of 3 trials in this run passed; it fell from a higher box 2 times"),
-        ((FAILED,), 3, "it fell from a higher box 3 times before"),
+        ((FAILED, PASSED, FAILED), 0, {"passed": 1, "verdicts": 3}),
+        ((FAILED, PASSED, ERROR, FAILED), 2, {"passed": 1, "verdicts": 3, "lapses": 2}),
+        ((FAILED,), 3, {"lapses": 3}),
     ],
 )
 def test_trials_that_differ_and_falls_speak_for_chance(
-    outcomes: tuple[Outcome, ...], lapses: int, evidence: str
+    outcomes: tuple[Outcome, ...], lapses: int, facts: dict[str, int]
 ) -> None:
     found = cause(failed(), row(3, passed_under=WAS, lapses=lapses), outcomes)
-    assert found.label is CauseLabel.COIN
-    assert found.finding.startswith(evidence)
+    assert found == Cause(CauseLabel.COIN, facts)
     assert cause(failed(), row(3, passed_under=WAS, lapses=1), (FAILED, FAILED)).label is CauseLabel.AGENT
-
-
-def test_messages_call_a_case_flaky_and_files_keep_the_label_they_have() -> None:
-    found = cause(failed(), row(3, passed_under=WAS, lapses=3), (FAILED,))
-    assert (found.label.shown, found.to_json()["label"]) == ("the case is flaky", "the case flips a coin")
-    assert [one for one in CauseLabel if one.shown != one.value] == [CauseLabel.COIN]
 
 
 @pytest.mark.parametrize(
@@ -169,7 +168,7 @@ def test_of_as_many_values_as_are_kept_another_one_is_no_change() -> None:
 def test_a_model_is_known_by_its_name_where_no_call_was_seen() -> None:
     was = WAS.replace(" model=small-1", "")
     found = cause(failed(model="large-2"), row(3, passed_under=was, last_model="small-1"))
-    assert (found.label, found.finding) == (CauseLabel.MODEL, "last tested with small-1, now with large-2")
+    assert found == Cause(CauseLabel.MODEL, {"tested": "small-1", "now": ["large-2"]})
     assert cause(failed(model="large-2"), row(3, passed_under=was)).label is CauseLabel.AGENT
 
 
@@ -179,59 +178,46 @@ def test_the_selector_in_a_row_of_an_earlier_version_is_no_other_model() -> None
     assert cause(failed(model="small-2"), before).label is CauseLabel.MODEL
 
 
-SAME = Cause(CauseLabel.AGENT, "case is as at the last pass", ("also",))
+ALSO = (Cause(CauseLabel.CASE),)
+SAME = Cause(CauseLabel.AGENT, {"same": ["case"]}, ALSO)
 
 
-@pytest.mark.parametrize(
-    ("kind", "label", "told"),
-    [("agent", CauseLabel.CODE, "asks after them; case"), ("judge", CauseLabel.CHANGE, "or how it is judged; case")],
-)
+@pytest.mark.parametrize(("kind", "label"), [("agent", CauseLabel.CODE), ("judge", CauseLabel.CHANGE)])
 def test_a_change_that_touched_it_is_to_blame_where_the_conditions_are_as_they_were(
-    kind: str, label: CauseLabel, told: str
+    kind: str, label: CauseLabel
 ) -> None:
     found = narrowed(SAME, failed(WAS, Call(kind, "live")), ("12",), 1)
-    assert (found.label, found.also) == (label, ("also",))
-    assert found.finding.startswith("#12 altered what it makes of replies")
-    assert told in found.finding
+    assert found == Cause(label, {"same": ["case"], "touched": ["12"]}, ALSO)
 
 
 @pytest.mark.parametrize(
-    ("count", "label", "evidence"),
-    [
-        (1, CauseLabel.OUTSIDE, "its trial failed"),
-        (2, CauseLabel.OUTSIDE, "all 2 trials failed"),
-        (3, CauseLabel.PROVIDER, "all 3 trials failed"),
-    ],
+    ("count", "label"), [(1, CauseLabel.OUTSIDE), (2, CauseLabel.OUTSIDE), (3, CauseLabel.PROVIDER)]
 )
-def test_what_no_change_has_touched_is_not_the_code(count: int, label: CauseLabel, evidence: str) -> None:
-    assert narrowed(SAME, failed(), (), count) == (label, evidence, ("also",))
+def test_what_no_change_has_touched_is_not_the_code(count: int, label: CauseLabel) -> None:
+    assert narrowed(SAME, failed(), (), count) == Cause(label, {"failed": count}, ALSO)
 
 
 def test_what_the_conditions_say_stands() -> None:
     for label in CauseLabel:
-        found = Cause(label, "why")
+        found = Cause(label, {"same": ["case"]})
         assert (narrowed(found, failed(), (), 1) == found) == (label not in (CauseLabel.AGENT, CauseLabel.UNKNOWN))
         assert (narrowed(found, failed(), ("12",), 1) == found) == (label is not CauseLabel.AGENT)
 
 
 def test_other_code_of_a_judge_is_a_change_of_people_as_others_are() -> None:
-    before, told = row(3, passed_under=WAS), "its judge `fair` has other code in eval/conftest.py"
-    code = [("fair", "eval/conftest.py")]
-    assert cause(failed(), before, judge_code=code) == (CauseLabel.JUDGE, told, ())
+    before, code = row(3, passed_under=WAS), [("fair", "eval/conftest.py")]
+    facts = {"code": [["fair", "eval/conftest.py"]]}
+    assert cause(failed(), before, judge_code=code) == Cause(CauseLabel.JUDGE, facts)
     edited = cause(failed(WAS.replace("case=aaaaaa", "case=bbbbbb")), before, judge_code=code)
-    assert (edited.label, edited.also) == (CauseLabel.CASE, (f"the judge changed: {told}",))
+    assert edited == Cause(CauseLabel.CASE, {}, (Cause(CauseLabel.JUDGE, facts),))
     both = cause(failed(WAS.replace("judge=444444", "judge=eeeeee")), before, judge_code=code)
-    assert both.finding == f"{told}; its models, its prompt or its criteria are others"
+    assert both.facts == {**facts, "models": True}
 
 
 @pytest.mark.parametrize("label", [CauseLabel.AGENT, CauseLabel.CODE, CauseLabel.UNKNOWN])
 def test_the_answer_of_the_last_pass_that_fails_after_a_change_is_put_down_to_its_judge(label: CauseLabel) -> None:
-    found, same = Cause(label, "why", ("also",)), failed(answer=Answer(text="Paris"))
-    assert narrowed(found, same, ("12",), 1, "Paris") == (
-        CauseLabel.JUDGE,
-        "its judge decides otherwise of the answer of its last pass, and #12 touched it",
-        ("also",),
-    )
+    found, same = Cause(label, {"same": ["case"]}, ALSO), failed(answer=Answer(text="Paris"))
+    assert narrowed(found, same, ("12",), 1, "Paris") == Cause(CauseLabel.JUDGE, {"touched": ["12"]}, ALSO)
     with_passages = failed(answer=Answer(text="Paris", passages=(Passage(text="Paris"),)))
     for one, touched, last in (
         (same, ("12",), "Rome"),
@@ -292,10 +278,10 @@ def test_a_long_difference_is_cut() -> None:
 
 
 def test_where_nothing_else_is_known_to_differ_a_request_that_differs_is_the_cause() -> None:
-    told = "call 1: header x-variant: another value than recorded"
+    request = RequestChange(1, RequestDifference(DifferenceKind.CHANGED, "header x-variant"))
     before = row(3, passed_under=WAS)
-    found = cause(failed(), before, difference=told)
-    assert found == Cause(CauseLabel.REQUEST, told)
+    found = cause(failed(), before, request=request)
+    assert found == Cause(CauseLabel.REQUEST, {"request": request.to_json()})
     assert narrowed(found, failed(), ["5"], 2) == found
-    prompt = cause(failed(WAS.replace("system=111111", "system=eeeeee")), before, difference=told)
+    prompt = cause(failed(WAS.replace("system=111111", "system=eeeeee")), before, request=request)
     assert (prompt.label, prompt.also) == (CauseLabel.PROMPT, ())

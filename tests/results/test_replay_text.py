@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from pytest_recall.replay.differences import DifferenceKind, RequestDifference
 from pytest_recall.results.replay_text import counts, details
-from pytest_recall.trials.record import ReplaySummary, RequestDifference
+from pytest_recall.trials.record import FrequentChange, ReplaySummary, RequestChange
 
 FOUND = ReplaySummary(
     of=20,
@@ -14,8 +15,11 @@ FOUND = ReplaySummary(
     behind=1,
     twice=3,
     varying=("a", "b"),
-    differences=(RequestDifference("c", 4, "call 1: body.model: “x” → “y”"), RequestDifference("d", 1, "not recorded")),
-    more_differences=2,
+    changes=(
+        FrequentChange("c", 4, RequestChange(1, RequestDifference(DifferenceKind.CHANGED, "model", "x", "y"), more=1)),
+        FrequentChange("d", 1, RequestChange(of_judge=True)),
+    ),
+    more_changes=2,
     lacking_headers=2,
 )
 
@@ -28,8 +32,8 @@ def test_a_replay_in_words() -> None:
     )
     assert list(details(FOUND)) == [
         "  send something new each time, of 3 cases replayed twice: a, b",
-        "  4 cases, such as c: call 1: body.model: “x” → “y”",
-        "  1 case, such as d: not recorded",
+        "  4 cases, such as c: call 1: model: “x” → “y” and 1 more",
+        "  1 case, such as d: judged otherwise: asks something else than is recorded",
         "  and 2 other differences",
         "  2 cases are compared without the headers that their recordings lack; --record them again",
     ]

@@ -72,7 +72,7 @@ def test_judges_are_named_once() -> None:
 
 def test_the_difference_from_the_last_pass() -> None:
     one = trial("a", FAILED, row=row(3), answer=Answer(text="two pounds"))
-    (entry,) = report_of([one], passes={"a": LastPass("one pounds", "in a run")}).entries
+    (entry,) = report_of([one], passes={"a": LastPass("one pounds", run="1")}).entries
     assert [tuple(piece) for piece in entry.difference()] == [("gone", "one"), ("new", "two"), ("same", "pounds")]
     (entry,) = report_of([one]).entries
     assert entry.difference() == []

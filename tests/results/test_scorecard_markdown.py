@@ -58,7 +58,7 @@ def test_a_regression_says_what_it_is_put_down_to_and_what_was_answered_before()
         "worse", FAILED, "due", known, where="eval/cases.yaml:12", under="case=bbbbbb model=large_2", answer=answer
     )
     record, card = run([one])
-    before = LastPass("We are open from 10:00 to 16:00 | *each* day.", "in the run 2026-03-09T080000")
+    before = LastPass("We are open from 10:00 to 16:00 | *each* day.", run="2026-03-09T080000")
     page = markdown(record, card._replace(passes={"worse": before}), "https://github.com/a/b/blob/c0ffee").splitlines()
     start = page.index(
         "- **`worse`**, [eval/cases.yaml:12](https://github.com/a/b/blob/c0ffee/eval/cases.yaml#L12):"

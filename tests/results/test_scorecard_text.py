@@ -252,7 +252,7 @@ def test_json_of_a_whole_run() -> None:
         "answer": None,
         "last_pass": None,
     }
-    assert failed[0].pop("cause")["label"] == "not known"
+    assert failed[0].pop("cause")["label"] == "unknown"
     assert failed[0].pop("judges") == [{"judge": "contains", "model": None, "passed": False}]
     assert failed[0] == {
         "id": "worse",

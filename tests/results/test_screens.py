@@ -29,7 +29,7 @@ TEXTS = {
     "late-fee": CaseText("What does a late return cost?", "One pound a day."),
     "parking": CaseText("Where can I park?", "In Mill Lane."),
 }
-PASSES = {"late-fee": LastPass("A late return costs one pound a day.", "in the run 2026-03-09T080000")}
+PASSES = {"late-fee": LastPass("A late return costs one pound a day.", run="2026-03-09T080000")}
 ASKED = (Call("agent", "live", model="gpt-5.2", provider="openai", tokens=Tokens(410, 38), cost=0.0013),)
 RULE = "evidence 70 from 1.00, 1 of 42 failed"
 

@@ -314,8 +314,8 @@ def found_of(**states: ReplayFinding) -> Changes:
     return Changes(states, len(states))
 
 
-SAME, OTHER = ReplayFinding(ReplayState.UNAFFECTED), ReplayFinding(ReplayState.CHANGED, lines=("x",), usd=0.25)
-REJUDGED = ReplayFinding(ReplayState.UNJUDGED, lines=("y",))
+SAME, OTHER = ReplayFinding(ReplayState.UNAFFECTED), ReplayFinding(ReplayState.CHANGED, usd=0.25)
+REJUDGED = ReplayFinding(ReplayState.UNJUDGED)
 BROKEN = ReplayFinding(ReplayState.RECORDED, outcome="failed", before="passed")
 
 
@@ -395,7 +395,7 @@ def test_a_budget_leaves_out_what_it_does_not_reach_and_says_so(place: Place) ->
     assert dict(short.picks)["c"] == "new"
     assert dict(short.header("run-1", "").unaffordable) == short.unaffordable
     (entry,) = yaml.safe_load(short.today())["not_evaluated"]
-    assert entry == {"id": left, "reason": short.unaffordable[left], "why": "x"}
+    assert entry == {"id": left, "reason": short.unaffordable[left], "why": "asks something else than is recorded"}
     explicit = plan_of(place, [path], Filters(explicit="-k"), changes=found_of(a=OTHER))
     assert within_budget(replace(explicit, budget=0.01)).unaffordable == {}
 

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.files.errors import RecallError
+from pytest_recall.replay.differences import DifferenceKind, RequestDifference
 from pytest_recall.replay.tape import Mismatch
-from pytest_recall.results.replay_text import lines
+from pytest_recall.results.replay_text import lines, reason_text
 from pytest_recall.schedule.changes import (
     TO_ASK,
     Changes,
@@ -28,7 +29,7 @@ from pytest_recall.schedule.changes import (
 )
 from pytest_recall.trials.conditions import RecordedAnswer, digest_of
 from pytest_recall.trials.execution import Result
-from pytest_recall.trials.record import LetThrough, ReplaySummary, RequestDifference
+from pytest_recall.trials.record import FrequentChange, LetThrough, ReplaySummary, RequestChange
 from pytest_recall.trials.trial import Answer, Outcome, Passage, Row, Trial, Verdict
 from tests.helpers.samples import costly
 
@@ -55,7 +56,12 @@ def replayed(
     return finding(result, outcome, more.pop("difference", None), recorded, answer=answer, **more)
 
 
-AGENT, JUDGE = (Mismatch(kind, 2, ("prompt: “a” → “b”",)) for kind in ("agent", "judge"))
+def changed(path: str, recorded: str, sent: str) -> RequestDifference:
+    """Return that a value of a request is another one."""
+    return RequestDifference(DifferenceKind.CHANGED, path, recorded, sent)
+
+
+AGENT, JUDGE = (Mismatch(kind, 2, (changed("prompt", "a", "b"),)) for kind in ("agent", "judge"))
 OTHER_ANSWER = Answer(text="Rome")
 
 
@@ -125,43 +131,42 @@ def test_a_test_without_an_answer_is_its_own_judge(
     assert (found.state, found.breaks) == (state, breaks)
 
 
-def test_other_requests_are_affected_with_the_call_and_its_lines() -> None:
-    found = replayed(Outcome.ERROR, None, difference=Mismatch("agent", 2, ("messages[0].content: “a” → “b”", "x: 1")))
-    assert (found.state, found.call, found.reason) == (
-        ReplayState.CHANGED,
-        2,
-        "call 2: messages[0].content: “a” → “b” and 1 more",
-    )
+def test_other_requests_are_affected_with_the_call_and_what_differs() -> None:
+    first = changed("messages[0].content", "a", "b")
+    found = replayed(Outcome.ERROR, None, difference=Mismatch("agent", 2, (first, changed("x", "1", "2"))))
+    assert (found.state, found.change) == (ReplayState.CHANGED, RequestChange(2, first, more=1))
 
 
 def test_only_the_judging_is_done_again_where_the_answer_is_known() -> None:
-    asked = Mismatch("judge", 2, ("prompt: “a” → “b”",))
+    asked = JUDGE
     assert replayed(Outcome.ERROR, difference=asked).state is ReplayState.UNJUDGED
     assert replayed(Outcome.ERROR, None, difference=asked).state is ReplayState.CHANGED
 
 
 def test_an_error_is_no_verdict() -> None:
     found = replayed(Outcome.ERROR, None, error="agent: boom")
-    assert (found.state, found.reason, found.breaks) == (ReplayState.UNKNOWN, "agent: boom", False)
+    assert (found.state, found.why, found.breaks) == (ReplayState.UNKNOWN, "agent: boom", False)
 
 
 class TestEqualDifferences:
-    def key(self, *lines: str, words: tuple[str, ...] = ()) -> str:
-        return replayed(Outcome.ERROR, None, difference=Mismatch("agent", 1, lines), words=words).key
+    def key(self, path: str, recorded: str, sent: str, *words: str) -> str:
+        differences = (changed(path, recorded, sent),)
+        return replayed(Outcome.ERROR, None, difference=Mismatch("agent", 1, differences), words=words).key
 
     def test_the_words_of_the_case_do_not_count(self) -> None:
-        one = self.key("messages[1].content: “Be kind. Q: late fee” → “Be short. Q: late fee”")
-        assert one == self.key("messages[3].content: “Be kind. Q: opening” → “Be short. Q: opening”")
+        one = self.key("messages[1].content", "Be kind. Q: late fee", "Be short. Q: late fee")
+        assert one == self.key("messages[3].content", "Be kind. Q: opening", "Be short. Q: opening")
 
     def test_nor_where_they_are_what_differs(self) -> None:
-        one = self.key("text: “ask cat” → “tell cat now”", words=("cat",))
-        assert one == self.key("text: “ask dog” → “tell dog now”", words=("dog",))
+        one = self.key("text", "ask cat", "tell cat now", "cat")
+        assert one == self.key("text", "ask dog", "tell dog now", "dog")
 
     def test_two_edits_are_two(self) -> None:
-        assert self.key("a: “x” → “y”") != self.key("a: “x” → “z”")
-        assert self.key("a: “x” → “y”") != self.key("b: “x” → “y”")
+        assert self.key("a", "x", "y") != self.key("a", "x", "z")
+        assert self.key("a", "x", "y") != self.key("b", "x", "y")
 
 
+EDIT = ReplayFinding(ReplayState.CHANGED, differences=(changed("a", "x", "y"),), key="k")
 SAME = ReplayFinding(ReplayState.UNAFFECTED, outcome="passed", before="passed")
 FELL = ReplayFinding(ReplayState.RECORDED, outcome="failed", before="passed", note="exact: why")
 
@@ -180,26 +185,22 @@ FELL = ReplayFinding(ReplayState.RECORDED, outcome="failed", before="passed", no
 def test_several_trials_have_one_verdict(
     findings: list[ReplayFinding], verdict: Outcome, expected: tuple[ReplayState, str, str]
 ) -> None:
-    found = of_series(findings, len(findings), verdict)
+    found = of_series(findings, verdict)
     assert (found.state, found.outcome, found.note) == expected
 
 
 def test_a_series_with_an_open_trial_is_asked_again_from_its_first() -> None:
-    edit = ReplayFinding(ReplayState.CHANGED, lines=("a: “x” → “y”",), key="k", usd=0.1)
-    assert of_series([SAME, edit], 3, None) == edit
-    rejudged = of_series([SAME, edit._replace(state=ReplayState.UNJUDGED)], 2, None)
-    assert (rejudged.state, rejudged.reason) == (ReplayState.CHANGED, "one of its 2 trials: other judging")
-    short = of_series([FELL], 1, None)
-    assert (short.state, short.reason) == (
-        ReplayState.CHANGED,
-        "too few recorded trials for a verdict: 1",
-    )
-    assert of_series([SAME, ReplayFinding(ReplayState.UNKNOWN, why="x"), FELL], 3, None).reason == "x"
+    edit = EDIT._replace(usd=0.1)
+    assert of_series([SAME, edit], None) == edit
+    for open_ in ([SAME, edit._replace(state=ReplayState.UNJUDGED)], [FELL]):
+        found = of_series(open_, None)
+        assert (found.state, found.change.cause) == (ReplayState.CHANGED, "series")
+    assert of_series([SAME, ReplayFinding(ReplayState.UNKNOWN, why="x"), FELL], None).why == "x"
 
 
 def test_what_differs_at_a_call_may_begin_as_recorded_and_a_series_without_a_verdict_not() -> None:
-    edit = ReplayFinding(ReplayState.CHANGED, lines=("a: “x” → “y”",), key="k")
-    changes = Changes({"edit": edit, "second": of_series([SAME, edit], 3, None), "short": of_series([FELL], 1, None)})
+    edit = EDIT
+    changes = Changes({"edit": edit, "second": of_series([SAME, edit], None), "short": of_series([FELL], None)})
     assert changes.beginning_as_recorded == ["edit", "second"]
     assert Changes({"judged": edit._replace(state=ReplayState.UNJUDGED)}).beginning_as_recorded == []
 
@@ -210,7 +211,16 @@ FINDINGS = st.builds(
     STATES,
     why=st.text(max_size=5),
     call=st.integers(0, 5),
-    lines=st.lists(st.text(max_size=5), max_size=3).map(tuple),
+    differences=st.lists(
+        st.builds(
+            RequestDifference,
+            st.sampled_from(list(DifferenceKind)),
+            st.text(max_size=5),
+            st.none() | st.text(max_size=5),
+            st.none() | st.text(max_size=5),
+        ),
+        max_size=3,
+    ).map(tuple),
     key=st.text(max_size=4),
     outcome=st.sampled_from(["", "passed", "failed"]),
     before=st.sampled_from(["", "passed", "failed"]),
@@ -265,12 +275,12 @@ def test_parts_of_a_replay_are_the_whole(first: dict[str, ReplayFinding], second
         ("", "changed.json: does not say what a replay found"),
         ("[]", "changed.json: does not say what a replay found"),
         ('{"version": 1, "changed": []}', "changed.json: version 1 is not that of this pytest-recall"),
-        ('{"version": 3, "found": {"a": {"state": "odd"}}, "not_recorded": [], "of": 1}', "does not say"),
+        ('{"version": 4, "found": {"a": {"state": "odd"}}, "not_recorded": [], "of": 1}', "does not say"),
         (
-            '{"version": 3, "found": {"a": {"state": "unaffected", "call": "x"}}, "not_recorded": [], "of": 1}',
+            '{"version": 4, "found": {"a": {"state": "unaffected", "call": "x"}}, "not_recorded": [], "of": 1}',
             "does not",
         ),
-        ('{"version": 3, "found": {"a": {"state": "unaffected", "usd": -1}}, "not_recorded": [], "of": 1}', "does not"),
+        ('{"version": 4, "found": {"a": {"state": "unaffected", "usd": -1}}, "not_recorded": [], "of": 1}', "does not"),
         ("[" * 100_000, "does not say what a replay found"),
     ],
 )
@@ -280,7 +290,6 @@ def test_a_file_that_says_something_else_is_one_sentence(text: str, said: str) -
     assert len(caught.value.messages) == 1
 
 
-EDIT = ReplayFinding(ReplayState.CHANGED, lines=("a: “x” → “y”",), key="k")
 BROKEN = ReplayFinding(ReplayState.RECORDED, outcome="failed", before="passed", altered=True)
 
 
@@ -293,17 +302,16 @@ def test_equal_differences_are_counted_once() -> None:
         cases=4,
         affected=3,
         states={"changed": 2, "recorded": 1, "unaffected": 1},
-        differences=(RequestDifference("a", 2, "call 1: a: “x” → “y”"),),
+        changes=(FrequentChange("a", 2, RequestChange(1, changed("a", "x", "y"))),),
     )
-    assert list(lines(changes))[-2:] == ["  2 cases, such as a: call 1: a: “x” → “y”", "  FAILED c: exact: wrong"]
+    assert list(lines(changes))[-1] == "  FAILED c: exact: wrong"
     assert changes.touched == ("a", "b", "c")
-    assert broken.reason == "failed on the recorded answer, and passed before the change"
 
 
 def test_of_many_that_fail_some_are_named() -> None:
     changes = Changes({f"c{number}": BROKEN for number in range(8)}, 8)
     _, *named, more = lines(changes)
-    assert named == [f"  FAILED c{number}: {BROKEN.reason}" for number in range(5)]
+    assert named == [f"  FAILED c{number}: {reason_text(BROKEN)}" for number in range(5)]
     assert more == "  and 3 more that fail on recorded answers"
 
 
@@ -387,7 +395,7 @@ def test_what_asks_what_the_base_asks_is_no_matter_of_the_change() -> None:
     assert (told.affected, told.touched) == (frozenset("bc"), ("b", "c"))
     # It is asked all the same, so that it is recorded.
     assert told.reasons == found.reasons
-    assert [(one.first, one.cases) for one in told.summary.differences] == [("b", 2)]
+    assert [(one.case, one.cases) for one in told.summary.changes] == [("b", 2)]
     decided = Changes({"a": ReplayFinding(ReplayState.RECORDED, outcome="failed", before="passed")}, 1)
     assert told.completed(decided, "ci").as_base == told.as_base
     assert told.completed(decided, "ci").touched == ("b", "c")
@@ -403,13 +411,13 @@ def test_a_change_of_what_a_replay_reads_may_alter_more_than_requests(paths: lis
 
 
 def test_in_what_a_request_differs_stays_known_when_a_recording_of_the_change_decides() -> None:
-    asks = ReplayFinding(ReplayState.CHANGED, call=2, lines=("header x: another value than recorded", "more"), key="k")
+    asks = EDIT._replace(call=2)
     base = Changes({"a": asks, "b": ReplayFinding(ReplayState.UNAFFECTED), "c": ReplayFinding(ReplayState.UNKNOWN)})
-    expected = {"a": "call 2: header x: another value than recorded and 1 more"}
-    assert base.differences == expected
+    expected = {"a": asks.change}
+    assert base.request_changes == expected
     decided = base.completed(Changes({"a": ReplayFinding(ReplayState.RECORDED, outcome="failed")}), "ci")
     assert decided.findings["a"].state is ReplayState.RECORDED
-    assert decided.differences == expected
+    assert decided.request_changes == expected
 
 
 def test_a_request_of_a_judge_is_no_difference_of_what_the_agent_asks() -> None:
@@ -417,4 +425,4 @@ def test_a_request_of_a_judge_is_no_difference_of_what_the_agent_asks() -> None:
     assert judges.of_judge
     recorded_anew = Changes({"a": judges}).asking_all()
     assert recorded_anew.asks("a")
-    assert recorded_anew.differences == {}
+    assert recorded_anew.request_changes == {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_recall.replay.differences import DifferenceKind, RequestDifference
 from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState, from_text, to_text
 
 CHANGED = ReplayState.CHANGED
@@ -11,7 +12,9 @@ CHANGED = ReplayState.CHANGED
 
 def finding(request: str = "1", call: int = 1, state: ReplayState = CHANGED, key: str = "") -> ReplayFinding:
     """Return what a replay came to that asked a request of this key."""
-    return ReplayFinding(state, call=call, request=request, key=key, lines=("a line",))
+    return ReplayFinding(
+        state, call=call, request=request, key=key, differences=(RequestDifference(DifferenceKind.REORDERED, "a"),)
+    )
 
 
 def compared(second: ReplayFinding) -> Changes:

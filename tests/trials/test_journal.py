@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.files.errors import RecallError
+from pytest_recall.replay.differences import DifferenceKind, RequestDifference
 from pytest_recall.replay.exchange import Call
 from pytest_recall.trials import journal as journal_module
 from pytest_recall.trials.journal import (
@@ -26,12 +27,13 @@ from pytest_recall.trials.journal import (
     write_journal,
 )
 from pytest_recall.trials.record import (
+    FrequentChange,
     Header,
     LetThrough,
     LostShard,
     Record,
     ReplaySummary,
-    RequestDifference,
+    RequestChange,
     SetApart,
     Waiver,
 )
@@ -72,6 +74,10 @@ counts = st.integers(0, 10**6)
 pairs = st.tuples(st.text(max_size=5), st.sampled_from(["box 1", "due", "new", "all", "explicit"]))
 names = st.lists(st.text(max_size=5), max_size=3).map(tuple)
 lost = st.builds(LostShard, st.sampled_from(["1/2", "2/4"]), st.sampled_from(["missing", "early"]), counts)
+differences = st.builds(
+    RequestDifference, st.sampled_from(DifferenceKind), st.text(max_size=5), st.none() | st.text(max_size=5)
+)
+request_changes = st.builds(RequestChange, counts, st.none() | differences, counts, st.booleans())
 replays = st.builds(
     ReplaySummary,
     of=counts,
@@ -82,10 +88,8 @@ replays = st.builds(
     behind=counts,
     twice=counts,
     varying=names,
-    differences=st.lists(
-        st.builds(RequestDifference, st.text(max_size=5), counts, st.text(max_size=5)), max_size=2
-    ).map(tuple),
-    more_differences=counts,
+    changes=st.lists(st.builds(FrequentChange, st.text(max_size=5), counts, request_changes), max_size=2).map(tuple),
+    more_changes=counts,
     lacking_headers=counts,
 )
 headers = st.builds(
@@ -125,6 +129,7 @@ headers = st.builds(
     knows_change=st.booleans(),
     due_blocks=st.booleans(),
     affected=names,
+    request_changes=st.lists(st.tuples(st.text(max_size=5), request_changes), max_size=2).map(tuple),
     unaffordable=st.lists(pairs, max_size=3).map(tuple),
 )
 

@@ -21,7 +21,16 @@ from pytest_recall.plugin.stash import ANSWER, CASE_ID, CASSETTES, OUTCOME, OUTC
 from pytest_recall.replay import files_read
 from pytest_recall.replay.budget import may_cost, models_without_price
 from pytest_recall.results import replay_text
-from pytest_recall.schedule.changes import NAME, Changes, ReplayFinding, ReplayState, finding, to_text, worst
+from pytest_recall.schedule.changes import (
+    NAME,
+    OF_FIXTURE,
+    Changes,
+    ReplayFinding,
+    ReplayState,
+    finding,
+    to_text,
+    worst,
+)
 from pytest_recall.trials.conditions import taped_of, words_of
 from pytest_recall.trials.trial import Outcome
 
@@ -127,9 +136,7 @@ def _came_to(item: pytest.Item, call: pytest.CallInfo[None]) -> ReplayFinding:
         return ReplayFinding(ReplayState.UNKNOWN, why=ran)
     if isinstance(error, MissError) and str(error) in manager.differing and (tape is None or tape.difference is None):
         # A fixture that it shares with others asks something else.
-        return ReplayFinding(
-            ReplayState.CHANGED, lines=("a fixture asks something else than is recorded",), key="fixture"
-        )
+        return ReplayFinding(ReplayState.CHANGED, key=OF_FIXTURE)
     recorded = None if tape is None or tape.cassette is None else taped_of(tape.cassette.header)
     answer = item.stash.get(ANSWER, None)
     if answer is not None and tape is not None:

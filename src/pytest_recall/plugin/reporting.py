@@ -22,6 +22,7 @@ import pytest
 from pytest_recall.files import clock
 from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import CASSETTES
+from pytest_recall.results.cause_text import cause_line
 from pytest_recall.results.regressions import cause
 from pytest_recall.trials.trial import Outcome, Trial
 
@@ -148,7 +149,7 @@ def describe(item: pytest.Item, trial: Trial, row: Row | None, *, regression: bo
     }
     if regression and row is not None and trial.outcome is Outcome.FAILED:
         found = cause(trial, row)
-        properties |= {"cause": f"{found.label}: {found.finding}"}
+        properties |= {"cause": cause_line(found)}
     kept = [(name, value) for name, value in item.user_properties if not name.startswith(_PREFIX)]
     item.user_properties[:] = [*kept, *((f"{_PREFIX}{name}", value) for name, value in properties.items() if value)]
 

@@ -419,7 +419,7 @@ def replay_series(item: Any, nextitem: pytest.Item | None) -> bool:
             decided = found[-1].state in (ReplayState.UNAFFECTED, ReplayState.RECORDED)
             last = number == count or not decided
             if last:
-                one = of_series(found, count, item.rule.decided([*outcomes, item.stash[OUTCOME]]))
+                one = of_series(found, item.rule.decided([*outcomes, item.stash[OUTCOME]]))
                 if found[-1].trials:
                     one = one._replace(trials=tuple(json.loads(report.recall)))
                 report.recall_dry = json.dumps(one.to_json())

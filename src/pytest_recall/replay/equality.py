@@ -34,6 +34,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from pytest_recall.replay.addresses import without_addresses
+from pytest_recall.replay.differences import DifferenceKind, RequestDifference
 from pytest_recall.replay.encodings import NO_JSON, parsed, plain_body
 from pytest_recall.replay.exchange import Exchange, Headers, Request, asking
 from pytest_recall.replay.matching import Rules, SeenRequest, canonical
@@ -239,22 +240,24 @@ def _of_one_key(calls: Sequence[Exchange], places: Sequence[int], rules: Rules) 
     return told_apart({at: calls[at].request for at in places}, lambda: [calls[at] for at in places], rules)
 
 
-def header_differences(recorded: Request, request: Request, rules: Rules, redactor: Redactor) -> list[str]:
-    """Return a line for each header in which a request differs from a recorded one that has `others`.
+def header_differences(
+    recorded: Request, request: Request, rules: Rules, redactor: Redactor
+) -> list[RequestDifference]:
+    """Return the headers in which a request differs from a recorded one that has `others`.
 
     A header of which a value is not known, as it may be a secret, differs from none.
     """
     then, now = _digests(recorded, rules), {one.name: one for one in counted(request.headers, rules)}
-    lines = []
+    differences = []
     for name in sorted(then.keys() | now.keys()):
         before, after = then.get(name), now.get(name)
         if before == "" or (after is not None and before == after.digest) or (before is None and is_credential(name)):
             continue
         if after is not None and not _is_known(after, rules, redactor):
             continue
-        what = "another value than recorded" if before and after else "recorded → not asked"
-        lines.append(f"header {name}: {'not recorded → asked' if before is None else what}")
-    return lines
+        kind = DifferenceKind.CHANGED if before and after else DifferenceKind.REMOVED
+        differences.append(RequestDifference(DifferenceKind.ADDED if before is None else kind, f"header {name}"))
+    return differences
 
 
 def _is_known(header: CountedHeader, rules: Rules, redactor: Redactor) -> bool:

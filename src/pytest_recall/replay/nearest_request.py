@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
 from pytest_recall.files.look import looks, spelled
+from pytest_recall.replay.differences import DifferenceKind, RequestDifference
 from pytest_recall.replay.equality import seen_by
 from pytest_recall.replay.exchange import Request
 from pytest_recall.replay.fenced_texts import parts_of
@@ -20,21 +21,21 @@ _BLANKS = re.compile(r"\s*[^\S ]\s*")
 """White space that is more than blanks."""
 
 
-def nearest_request(request: Request, others: Iterable[Request], rules: Rules) -> tuple[int, list[str]]:
-    """Return the place of the recorded request that is nearest to `request`, and what differs, line by line.
+def nearest_request(request: Request, others: Iterable[Request], rules: Rules) -> tuple[int, list[RequestDifference]]:
+    """Return the place of the recorded request that is nearest to `request`, and what differs.
 
     The place is -1 if there are no `others`. Meant for a message: it compares with everything.
     """
     mine = _comparable(request, rules)
-    best, best_score, best_lines = -1, -1.0, list[str]()
+    best, best_score, best_differences = -1, -1.0, list[RequestDifference]()
     for place, other in enumerate(others):
         theirs = _comparable(other, rules)
         score = 2.0 * (mine.head["method"] == theirs.head["method"]) + 4.0 * (mine.head["url"] == theirs.head["url"])
-        lines = [*_differences(mine.head, theirs.head), *_differences(mine.body, theirs.body)]
-        score += 1.0 / (1 + len(lines)) + _alike(mine.body, theirs.body)
+        differences = [*_differences(mine.head, theirs.head), *_differences(mine.body, theirs.body)]
+        score += 1.0 / (1 + len(differences)) + _alike(mine.body, theirs.body)
         if score > best_score:
-            best, best_score, best_lines = place, score, lines
-    return best, best_lines
+            best, best_score, best_differences = place, score, differences
+    return best, best_differences
 
 
 class _Comparable(NamedTuple):
@@ -54,44 +55,44 @@ def _alike(one: Any, other: Any) -> float:
     return SequenceMatcher(None, left, right, autojunk=False).quick_ratio()
 
 
-def _differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
-    """Yield `path: recorded → asked` for each value that differs, in the order of the request."""
+def _differences(one: Any, other: Any, path: str = "") -> Iterator[RequestDifference]:
+    """Yield how `one` differs from the recorded `other`, value by value, in the order of the request."""
     if one == other and repr(one) == repr(other):  # True equals 1, and asks for something else
         return
     if isinstance(one, dict) and isinstance(other, dict):
         for name in {**one, **other}:
             inner = f"{path}.{name}" if path else str(name)
             if name not in other:
-                yield f"{inner}: not recorded → {_shown(one[name])}"
+                yield RequestDifference(DifferenceKind.ADDED, inner, sent=_shown(one[name]))
             elif name not in one:
-                yield f"{inner}: {_shown(other[name])} → not asked"
+                yield RequestDifference(DifferenceKind.REMOVED, inner, _shown(other[name]))
             else:
                 yield from _differences(one[name], other[name], inner)
     elif isinstance(one, list) and isinstance(other, list):
         if sorted(map(canonical, one)) == sorted(map(canonical, other)):
-            yield f"{path}: the same {len(one)} items in another order; sort them, if they come from a set"
+            yield RequestDifference(DifferenceKind.REORDERED, path)
             return
         for place in range(max(len(one), len(other))):
             inner = f"{path}[{place}]"
             if place >= len(other):
-                yield f"{inner}: not recorded → {_shown(one[place])}"
+                yield RequestDifference(DifferenceKind.ADDED, inner, sent=_shown(one[place]))
             elif place >= len(one):
-                yield f"{inner}: {_shown(other[place])} → not asked"
+                yield RequestDifference(DifferenceKind.REMOVED, inner, _shown(other[place]))
             else:
                 yield from _differences(one[place], other[place], inner)
     elif parts := list(_part_differences(one, other)):
-        yield from (f"{path}, {difference}" for difference in parts)
+        yield from (difference.below(path) for difference in parts)
     elif isinstance(other, str) and PLACEHOLDER.fullmatch(other):
-        yield f"{path}: “{other}” → another value"  # Which is as secret as what stood there.
+        yield RequestDifference(DifferenceKind.CHANGED, path, other)  # What is sent is as secret as what stood there.
     else:
-        recorded, asked = _around(other, one), _around(one, other)
-        if isinstance(one, str) and isinstance(other, str) and looks(recorded) == looks(asked):
+        recorded, sent = _around(other, one), _around(one, other)
+        if isinstance(one, str) and isinstance(other, str) and looks(recorded) == looks(sent):
             theirs, mine = spelled(hidden(other)), spelled(hidden(one))
-            recorded, asked = _around(theirs, mine), _around(mine, theirs)
-        yield f"{path}: {recorded} → {asked}"
+            recorded, sent = _around(theirs, mine), _around(mine, theirs)
+        yield RequestDifference(DifferenceKind.CHANGED, path, recorded, sent)
 
 
-def _part_differences(one: Any, other: Any) -> Iterator[str]:
+def _part_differences(one: Any, other: Any) -> Iterator[RequestDifference]:
     """Yield the texts and criteria that differ between two prompts to a judge; nothing for anything else."""
     if isinstance(one, str) and isinstance(other, str):
         asked, recorded = parts_of(one), parts_of(other)
@@ -102,7 +103,7 @@ def _part_differences(one: Any, other: Any) -> Iterator[str]:
 def _shown(value: Any) -> str:
     text = value if isinstance(value, str) else repr(value) if isinstance(value, bytes) else canonical(value)
     line = _BLANKS.sub(" ", hidden(text)).strip()
-    return f"“{line if len(line) <= _SHOWN else line[: _SHOWN - 1] + '…'}”"
+    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
 
 
 def _around(value: Any, other: Any) -> str:

@@ -18,6 +18,7 @@ from pytest_recall.files.disk import exists
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import listed
 from pytest_recall.replay.cassette_file import Cassette, Draft, read_draft
+from pytest_recall.replay.differences import DifferenceKind, RequestDifference, difference_line
 from pytest_recall.replay.encodings import decoded
 from pytest_recall.replay.equality import EqualCalls, header_differences, key_of, told_apart, written_key
 from pytest_recall.replay.exchange import Call, Exchange, Request
@@ -74,13 +75,13 @@ class Made:
 class Mismatch(NamedTuple):
     """The first thing in which a replay differed from its recording, for calls of a `kind`, such as `agent` or `judge`.
 
-    `call` is the recorded call that is nearest, counted from 1, or 0 if there is none; `lines` say what differs in it.
     `request` is the key of what was asked in its place; empty where nothing was.
     """
 
     kind: str
     call: int = 0
-    lines: tuple[str, ...] = ()
+    """The recorded call that is nearest, counted from 1; 0 if there is none."""
+    differences: tuple[RequestDifference, ...] = ()
     request: str = ""
 
 
@@ -347,7 +348,7 @@ class Tape(Following):
         has to `require` them, and for calls of a fixture that cases share, as what it returns to them is not what it
         would return now.
         """
-        first, differences = None, list[str]()
+        first, found = None, list[RequestDifference]()
         for place in places:
             if (cassette, place) in self._served:
                 continue
@@ -355,16 +356,16 @@ class Tape(Following):
             if call.request.others is None or call.may_be_left:
                 self.lacks_headers = self.lacks_headers or not call.may_be_left
                 return place
-            lines = header_differences(call.request, request, self.rules, self.redactor)
-            if not lines:
+            differences = header_differences(call.request, request, self.rules, self.redactor)
+            if not differences:
                 return place
             if first is None:
-                first, differences, number = place, lines, call.seq + 1
+                first, found, number = place, differences, call.seq + 1
         if first is None or self.mode != "replay":
             return None
-        self._differs(kind, number, differences)
+        self._differs(kind, number, found)
         if self.header_check == "require" or "fixture" in self.header:
-            raise RecallError(f"{self.name}: call {number}: {differences[0]}; {self.hint}")
+            raise RecallError(f"{self.name}: call {number}: {difference_line(found[0])}; {self.hint}")
         return first
 
     def reserve(self, leave: Callable[[], None] | None = None, url: str = "") -> int:
@@ -658,7 +659,7 @@ class Tape(Following):
         first = min(unused, key=lambda exchange: exchange.seq)
         advice = self._as_often(*(exchange.request for exchange in unused))
         by_judges = all(exchange.kind == "judge" for exchange in unused)
-        self._differs("judge" if by_judges else first.kind, first.seq + 1, ["recorded, and not asked for"])
+        self._differs("judge" if by_judges else first.kind, first.seq + 1, [RequestDifference(DifferenceKind.NOT_SENT)])
         numbers = ", ".join(str(number) for number in sorted(exchange.seq + 1 for exchange in unused)[:10])
         cached = " (a cache of the agent's framework may have answered; switch it off or empty it)"
         cause = cached if self.is_answered_elsewhere() else ""
@@ -750,8 +751,9 @@ class Tape(Following):
                     self._add("missed", self.requests[-1])
         return missed
 
-    def _differs(self, kind: str, call: int = 0, lines: Iterable[str] = (), key: str = "") -> None:
-        self.difference = self.difference or Mismatch(kind, call, tuple(map(self.redactor.redacted, lines)), key)
+    def _differs(self, kind: str, call: int = 0, differences: Iterable[RequestDifference] = (), key: str = "") -> None:
+        clean = tuple(one.clean(self.redactor.redacted) for one in differences)
+        self.difference = self.difference or Mismatch(kind, call, clean, key)
 
     def _missed(self, request: Request, kind: str) -> str:
         made, request = request, self.redactor.request(request)
@@ -769,7 +771,7 @@ class Tape(Following):
                 equal = apart.equal_to(made, self.rules, self.redactor)
                 if not equal:
                     return self._of_other_headers(request, kind, apart.headers)
-                self._differs(kind, lines=[f"{request.line} is asked more often than recorded"])
+                self._differs(kind, differences=[RequestDifference(DifferenceKind.REPEATED, request.line)])
                 times = "once" if len(equal) == 1 else f"{len(equal)} times"
                 return (
                     f"{request.line} is asked once more than it was recorded, which is {times};"
@@ -777,20 +779,23 @@ class Tape(Following):
                 )
             recorded = [*self.unused(), *self.served()]
             others = ([one for one in recorded if one.kind == kind] or recorded)[:MAX_COMPARED]
-            place, lines = nearest_request(request, [exchange.request for exchange in others], rules)
+            place, found = nearest_request(request, [exchange.request for exchange in others], rules)
         except RecallError as error:
             return f"{request.line} is not recorded, and the cassette is damaged: {error}"
         if place < 0:
-            self._differs(kind, lines=[f"{request.line} is not recorded"], key=key)
+            self._differs(kind, differences=[RequestDifference(DifferenceKind.NOT_RECORDED, request.line)], key=key)
             return f"{request.line} is not recorded; {self.hint}"
-        self._differs(kind, others[place].seq + 1, lines, key)
+        self._differs(kind, others[place].seq + 1, found, key)
+        lines = [difference_line(one) for one in found]
         shown = "".join(f"\n    {line}" for line in lines[:8]) + (f"\n    … {len(lines) - 8} more" if lines[8:] else "")
         nearest = f"nearest: call {others[place].seq + 1}, recorded → asked{shown}"
         return f"{request.line} is not recorded; {self.hint}\n  {nearest}"
 
     def _of_other_headers(self, request: Request, kind: str, headers: Sequence[str]) -> str:
         """Return what to say of a request of which only calls with other headers are recorded, and other answers."""
-        self._differs(kind, lines=[f"header {name}: another value than recorded" for name in headers])
+        self._differs(
+            kind, differences=[RequestDifference(DifferenceKind.CHANGED, f"header {name}") for name in headers]
+        )
         if tokens := [name for name in headers if is_credential(name)]:
             return (
                 f"{request.line} is recorded with several answers, and with other tokens in {listed(tokens)}, so that"

@@ -68,7 +68,7 @@ def last_passes(place: Place, header: Header, failed: Iterable[Trial]) -> dict[s
         if at is None or not checkout.has_history_of(at, is_ancestor):
             continue
         for case_id, answer in _passes(folder / NAME, left).items():
-            passes[case_id] = LastPass(kept_answer(answer), f"in the run {folder.name}")
+            passes[case_id] = LastPass(kept_answer(answer), run=folder.name)
             del left[case_id]
     library = library_of_runs(place)
     for case_id, trial in left.items():
@@ -76,7 +76,7 @@ def last_passes(place: Place, header: Header, failed: Iterable[Trial]) -> dict[s
         with suppress(RecallError, OSError):
             for whose, recorded in _recorded(path, header, repository):
                 if recorded.passed and recorded.answer is not None:
-                    passes[case_id] = LastPass(recorded.answer, f"in the recording of {whose}, of {recorded.day}")
+                    passes[case_id] = LastPass(recorded.answer, recording=whose, date=recorded.day)
                     break
     return passes
 
@@ -128,14 +128,14 @@ def _recorded(path: Path, header: Header, repository: Repository | None) -> Iter
     if repository is not None and header.base and header.base != header.commit:
         if path.exists() and not repository.changed(header.base, path):
             here = False
-            yield "the base", taped_of(read_header(path, path.name))
+            yield "base", taped_of(read_header(path, path.name))
         elif (text := repository.text_beside(header.base, path)) is not None:
             with TemporaryDirectory() as folder:
                 at_base = Path(folder) / path.name
                 at_base.write_text(text, encoding="utf-8", newline="")
-                yield "the base", taped_of(read_header(at_base, path.name))
+                yield "base", taped_of(read_header(at_base, path.name))
     if here:
-        yield "this checkout", taped_of(read_header(path, path.name))
+        yield "checkout", taped_of(read_header(path, path.name))
 
 
 def suspected(

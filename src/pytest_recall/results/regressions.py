@@ -2,45 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from pytest_recall.models.reply_names import is_asked_for
-from pytest_recall.schedule.suspects import named
 from pytest_recall.trials.conditions import MOST as KEPT_VALUES
 from pytest_recall.trials.conditions import Conditions
+from pytest_recall.trials.record import RequestChange
 from pytest_recall.trials.trial import Outcome, Row, Trial
 
 LAPSES = 2
 """Falls from a higher box from which on a case counts as flaky."""
-_PARTS = {"system": "system prompt", "tools": "tools", "settings": "settings", "dialogue": "messages around the input"}
+PARTS = ("system", "tools", "settings", "dialogue")
+"""What is sent to a model beside the input of a case, as `trials.conditions` has it."""
 
 
 class CauseLabel(StrEnum):
-    """What may have broken a case, as `scorecard.json` and JUnit files have it."""
+    """What may have broken a case, in the order of certainty; each with the facts that point to it."""
 
-    UPSTREAM = "upstream trouble"
-    CASE = "the case was edited"
-    JUDGE = "the judge changed"
-    MODEL = "the model changed"
-    PROMPT = "the prompt changed"
-    REQUEST = "the request changed"
-    CASSETTE = "a stale cassette"
-    COIN = "the case flips a coin"
-    RETRIED = "upstream trouble, overcome"
-    CODE = "the agent's code"
-    AGENT = "the agent's code, or the model behind its name"
-    CHANGE = "a change that touched it"
-    PROVIDER = "the provider or the data"
-    OUTSIDE = "the provider, the data or chance"
-    UNKNOWN = "not known"
-
-    @property
-    def shown(self) -> str:
-        """What messages and pages call it; files have the value, which stays as it was published."""
-        return "the case is flaky" if self is CauseLabel.COIN else self.value
+    UPSTREAM = "upstream"
+    """The provider gave no sound answer: `troubles`, how many calls ended with each, of so many `calls`."""
+    CASE = "case"
+    """The case is written otherwise than at its last pass."""
+    JUDGE = "judge"
+    """It is judged otherwise: the judges whose `code` is altered, each with its file; whether its `models`, its prompt
+    or its criteria are others; whether the `threshold` is another one; or, of the answer of its last pass, the changes
+    that `touched` it."""
+    MODEL = "model"
+    """Other models answered `now` than `before`, at the last pass or, where that is not known, when it was last
+    `tested`."""
+    PROMPT = "prompt"
+    """Some parts of what is sent are `changed`, and others the `same`."""
+    REQUEST = "request"
+    """Another `request` than the recorded one, as `RequestChange` has it."""
+    CASSETTE = "cassette"
+    """The answer was `recorded` on a day before the case last `passed`, on another answer."""
+    COIN = "chance"
+    """Of so many `verdicts` of this run some `passed`; the case fell from a higher box so many times (`lapses`)."""
+    RETRIED = "retried"
+    """As `upstream`, but each of these calls was made again and answered."""
+    CODE = "code"
+    """The agent makes another answer of the same replies, or asks something else after them: what is as at the last
+    pass (`same`), the changes that `touched` the case; `replies` where the recorded ones show it."""
+    AGENT = "code-or-model"
+    """What is asked first is the `same` as at the last pass."""
+    CHANGE = "change"
+    """The changes that `touched` the case altered what it makes of replies, asks after them, or how it is judged."""
+    PROVIDER = "provider"
+    """No change has touched the case, and all of so many trials `failed`: no chance."""
+    OUTSIDE = "outside"
+    """No change has touched the case; so many of its trials `failed`, all of them."""
+    UNKNOWN = "unknown"
+    """What is known to be the `same` as at the last pass, and whether the answer is the recorded one."""
 
 
 TRIES = 3
@@ -59,16 +76,22 @@ BY_PEOPLE = frozenset(
 """Causes that are changes of people: where one is found, neither the provider nor chance is to blame."""
 
 
+Facts = Mapping[str, Any]
+"""What points to a cause, as plain JSON types by the names that `CauseLabel` has."""
+
+
 class Cause(NamedTuple):
-    """The likely cause of a regression, and the finding that points to it; `also` is what else is not as it was."""
+    """The likely cause of a regression."""
 
     label: CauseLabel
-    finding: str
-    also: tuple[str, ...] = ()
+    facts: Facts = MappingProxyType({})
+    also: tuple[Cause, ...] = ()
+    """What else is not as it was."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the same as plain JSON types."""
-        return {"label": self.label.value, "evidence": self.finding, "also": list(self.also)}
+        also = [{"label": one.label.value, "facts": dict(one.facts)} for one in self.also]
+        return {"label": self.label.value, "facts": dict(self.facts), "also": also}
 
 
 class _Facts(NamedTuple):
@@ -78,7 +101,7 @@ class _Facts(NamedTuple):
     was: Conditions
     now: Conditions
     judge_code: Sequence[tuple[str, str]] = ()
-    difference: str = ""
+    request: RequestChange | None = None
 
 
 def cause(
@@ -86,23 +109,23 @@ def cause(
     row: Row,
     outcomes: Sequence[Outcome] = (),
     judge_code: Sequence[tuple[str, str]] = (),
-    difference: str = "",
+    request: RequestChange | None = None,
 ) -> Cause:
     """Return what broke a case whose last verdict was a pass, as the state's `row` has it.
 
     `outcomes` are those of all trials of the case in this run, and `judge_code` are its judges whose code the change
-    alters, each with its file. `difference` is what a replay found to be the first that it does not send as recorded.
+    alters, each with its file. `request` is the first that a replay did not find to be as recorded.
     The findings stand in the order of their certainty: an answer that never came is not an
     answer of the agent's, then comes what people changed and can name, then what speaks for chance. If nothing does,
     nothing that is known has changed.
     """
     was, now = Conditions.parse(row.passed_under), Conditions.parse(trial.under)
-    facts = _Facts(trial, row, tuple(outcomes), was, now, judge_code, difference)
-    found = [(label, finding) for label, look in _LOOKS if (finding := look(facts))]
-    if not found:
+    facts = _Facts(trial, row, tuple(outcomes), was, now, judge_code, request)
+    causes = [Cause(label, one) for label, look in _LOOKS if (one := look(facts)) is not None]
+    if not causes:
         return _nothing_found(facts)
-    (label, finding), *rest = found
-    return Cause(label, finding, tuple(f"{other}: {told}" for other, told in rest))
+    first, *others = causes
+    return first._replace(also=tuple(others))
 
 
 def narrowed(found: Cause, trial: Trial, touched: Sequence[str], failed: int, last_answer: str | None = None) -> Cause:
@@ -116,95 +139,98 @@ def narrowed(found: Cause, trial: Trial, touched: Sequence[str], failed: int, la
     answer = None if trial.answer is None or trial.answer.passages else trial.answer.text
     open_ = (CauseLabel.AGENT, CauseLabel.CODE, CauseLabel.UNKNOWN)
     if found.label in open_ and touched and answer is not None and answer == last_answer:
-        told = f"its judge decides otherwise of the answer of its last pass, and {named(touched)} touched it"
-        return Cause(CauseLabel.JUDGE, told, found.also)
+        return Cause(CauseLabel.JUDGE, {"touched": list(touched)}, found.also)
     if found.label is CauseLabel.AGENT and touched:
         # What is asked before the first reply is as it was. A judge of one's own may have asked something else.
         judged = any(call.kind == "judge" for call in trial.calls)
-        told = f"{named(touched)} altered what it makes of replies, or asks after them"
         label = CauseLabel.CHANGE if judged else CauseLabel.CODE
-        return Cause(label, f"{told}{', or how it is judged' if judged else ''}; {found.finding}", found.also)
+        return Cause(label, {**found.facts, "touched": list(touched)}, found.also)
     if found.label in (CauseLabel.AGENT, CauseLabel.UNKNOWN) and not touched:
         label = CauseLabel.PROVIDER if failed >= TRIES else CauseLabel.OUTSIDE
-        return Cause(label, f"all {failed} trials failed" if failed > 1 else "its trial failed", found.also)
+        return Cause(label, {"failed": failed}, found.also)
     return found
 
 
-def _upstream(facts: _Facts) -> str:
+def _upstream(facts: _Facts) -> Facts | None:
     ends = [call.trouble for call in facts.trial.calls if call.kind != "judge" and call.trouble and not call.retried]
     news = [end for end in ends if end not in facts.was.trouble]
-    return f"{_counted(news)} of {_calls(facts)}" if news else ""
+    return _troubles(facts, news)
 
 
-def _case(facts: _Facts) -> str:
-    return "it is written otherwise than at its last pass" if _differs(facts.was.case, facts.now.case) else ""
+def _case(facts: _Facts) -> Facts | None:
+    return {} if _differs(facts.was.case, facts.now.case) else None
 
 
-def _judge(facts: _Facts) -> str:
-    told = [f"its judge `{name}` has other code in {path}" for name, path in facts.judge_code]
+def _judge(facts: _Facts) -> Facts | None:
+    found: dict[str, Any] = {}
+    if facts.judge_code:
+        found["code"] = [list(one) for one in facts.judge_code]
     if _differs(facts.was.judge, facts.now.judge):
-        told.append("its models, its prompt or its criteria are others")
+        found["models"] = True
     # A threshold that is put there or taken away is a change as well, where the last pass is known at all.
     if facts.was.case and facts.now.case and facts.was.threshold != facts.now.threshold:
-        told.append("`thresholds` in the rubric hold its score to another bar")
-    return "; ".join(told)
+        found["threshold"] = True
+    return found or None
 
 
-def _model(facts: _Facts) -> str:
+def _model(facts: _Facts) -> Facts | None:
     if _differs(facts.was.model, facts.now.model):
-        return f"{', '.join(facts.was.model)} answered at the last pass, now {', '.join(facts.now.model)}"
+        return {"before": list(facts.was.model), "now": list(facts.now.model)}
     before, now = facts.row.last_model, facts.trial.model
     # The row of an earlier version has the name that was asked for, which any version of the model answers to.
     if facts.was.model or before is None or now is None or is_asked_for(before, now):
-        return ""
-    return f"last tested with {before}, now with {now}"
+        return None
+    return {"tested": before, "now": [now]}
 
 
-def _prompt(facts: _Facts) -> str:
-    sides = {told: (getattr(facts.was, name), getattr(facts.now, name)) for name, told in _PARTS.items()}
+def _prompt(facts: _Facts) -> Facts | None:
+    sides = {name: (getattr(facts.was, name), getattr(facts.now, name)) for name in PARTS}
     known = facts.was.dialogue and facts.now.dialogue
-    changed = [told for told, (before, now) in sides.items() if known and _has_new(before, now)]
-    same = [told for told, (before, now) in sides.items() if before and now and told not in changed]
-    if not changed:
-        return ""
-    rest = f"; {_listed(same)} as before" if same else ""
-    return f"other {_listed(changed)} than at the last pass{rest}"
+    changed = [name for name, (before, now) in sides.items() if known and _has_new(before, now)]
+    same = [name for name, (before, now) in sides.items() if before and now and name not in changed]
+    return {"changed": changed, "same": same} if changed else None
 
 
-def _request(facts: _Facts) -> str:
+def _request(facts: _Facts) -> Facts | None:
     # Another model or prompt is another request, and says more of it.
-    return "" if _model(facts) or _prompt(facts) else facts.difference
+    if facts.request is None or _model(facts) is not None or _prompt(facts) is not None:
+        return None
+    return {"request": facts.request.to_json()}
 
 
-def _code(facts: _Facts) -> str:
+def _code(facts: _Facts) -> Facts | None:
     other = facts.now.retold == ("other",) and facts.trial.source == "replayed"
-    return "of the same recorded replies it made another answer when they were recorded" if other else ""
+    return {"replies": "recorded"} if other else None
 
 
-def _cassette(facts: _Facts) -> str:
+def _cassette(facts: _Facts) -> Facts | None:
     taped = facts.now.taped[0] if facts.now.taped else ""
     passed = facts.row.last_tested.isoformat()
     if not taped or not any(facts.was) or taped >= passed or facts.was.taped == facts.now.taped:
-        return ""
-    return f"the answer was recorded on {taped}, and another one passed on {passed}"
+        return None
+    return {"recorded": taped, "passed": passed}
 
 
-def _coin(facts: _Facts) -> str:
-    told = []
-    passed, verdicts = facts.outcomes.count(Outcome.PASSED), sum(outcome.is_verdict for outcome in facts.outcomes)
-    if passed:
-        told.append(f"{passed} of {verdicts} trials in this run passed")
+def _coin(facts: _Facts) -> Facts | None:
+    found: dict[str, Any] = {}
+    if passed := facts.outcomes.count(Outcome.PASSED):
+        found |= {"passed": passed, "verdicts": sum(outcome.is_verdict for outcome in facts.outcomes)}
     if facts.row.lapses >= LAPSES:
-        told.append(f"it fell from a higher box {facts.row.lapses} times before")
-    return "; ".join(told)
+        found["lapses"] = facts.row.lapses
+    return found or None
 
 
-def _retried(facts: _Facts) -> str:
-    ends = [call.trouble for call in facts.trial.calls if call.kind != "judge" and call.retried]
-    return f"{_counted(ends)} of {_calls(facts)}, each asked again and answered" if ends else ""
+def _retried(facts: _Facts) -> Facts | None:
+    return _troubles(facts, [call.trouble for call in facts.trial.calls if call.kind != "judge" and call.retried])
 
 
-_LOOKS: tuple[tuple[CauseLabel, Callable[[_Facts], str]], ...] = (
+def _troubles(facts: _Facts, ends: Sequence[str]) -> Facts | None:
+    if not ends:
+        return None
+    return {"troubles": dict(Counter(ends)), "calls": sum(call.kind != "judge" for call in facts.trial.calls)}
+
+
+_LOOKS: tuple[tuple[CauseLabel, Callable[[_Facts], Facts | None]], ...] = (
     (CauseLabel.UPSTREAM, _upstream),
     (CauseLabel.CASE, _case),
     (CauseLabel.JUDGE, _judge),
@@ -232,30 +258,16 @@ def _has_new(before: tuple[str, ...], now: tuple[str, ...]) -> bool:
 
 
 def _nothing_found(facts: _Facts) -> Cause:
-    asked = {"case": "case", "system": "prompt", "dialogue": "prompt", "model": "model", "judge": "judge"}
-    same = [told for name, told in asked.items() if getattr(facts.was, name) and getattr(facts.now, name)]
+    parts = {"case": "case", "system": "prompt", "dialogue": "prompt", "model": "model", "judge": "judge"}
+    same = [part for name, part in parts.items() if getattr(facts.was, name) and getattr(facts.now, name)]
     same = list(dict.fromkeys(same))
     if not same:
-        return Cause(CauseLabel.UNKNOWN, "nothing is known of its last pass to compare with")
-    finding = f"{_listed(same)} {'is' if len(same) == 1 else 'are'} as at the last pass"
+        return Cause(CauseLabel.UNKNOWN)
     if facts.trial.source == "replayed" and facts.now.retold == ("same",):
-        return Cause(CauseLabel.UNKNOWN, f"{finding}, and the answer is the one that was recorded")
+        return Cause(CauseLabel.UNKNOWN, {"same": same, "answer": "recorded"})
     if facts.trial.source == "replayed" and facts.now.taped and facts.now.taped == facts.was.taped:
-        return Cause(CauseLabel.CODE, f"{finding}, and so is the recording")
-    return Cause(CauseLabel.AGENT, finding)
-
-
-def _calls(facts: _Facts) -> str:
-    count = sum(call.kind != "judge" for call in facts.trial.calls)
-    return f"{count} call{'' if count == 1 else 's'}"
-
-
-def _counted(ends: Sequence[str]) -> str:
-    return ", ".join(f"{ends.count(end)} {end}" for end in dict.fromkeys(ends))
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
+        return Cause(CauseLabel.CODE, {"same": [*same, "recording"]})
+    return Cause(CauseLabel.AGENT, {"same": same})
 
 
 DiffKind = Literal["same", "gone", "new"]

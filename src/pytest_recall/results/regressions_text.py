@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from pytest_recall.files.eval_directory import SUFFIXES
 from pytest_recall.files.wording import cell, code, one_line, prose
+from pytest_recall.results.cause_text import cause_line, finding
 from pytest_recall.results.regressions import CauseLabel, DiffPiece, word_diff
 from pytest_recall.results.scorecard import CaseResult, FailureKind, LastPass, Scorecard
 from pytest_recall.results.sentences import ran_line
@@ -38,10 +39,10 @@ def lines(
             yield f"  {name + ':':<9} {one_line(text, EXCERPT)}"
     known, answer = card.passes.get(result.trial.case_id), _answer(result)
     if known is not None and answer is None:
-        yield f"at its last pass, {known.told}: {one_line(known.answer, EXCERPT)}"
+        yield f"at its last pass, {from_where(known)}: {one_line(known.answer, EXCERPT)}"
     elif known is not None and answer is not None:
         pieces = word_diff(known.answer, answer) or [DiffPiece("same", "the same answer")]
-        yield f"at its last pass, {known.told}, and now: {one_line(_marked(pieces, _PLAIN), EXCERPT)}"
+        yield f"at its last pass, {from_where(known)}, and now: {one_line(_marked(pieces, _PLAIN), EXCERPT)}"
     if tally := "; ".join(part for part in _tally(result) if part not in shown):
         yield tally
     yield from causes(header, card, result)
@@ -59,7 +60,7 @@ def markdown(header: Header, card: Scorecard, result: CaseResult, links: str) ->
         if name != "answered" or known is None:
             yield f"  - {name}: {cell(text)}"
     if known is not None and answer is None:
-        yield f"  - answered at its last pass, {cell(known.told)}: {cell(known.answer)}"
+        yield f"  - answered at its last pass, {cell(from_where(known))}: {cell(known.answer)}"
     elif known is not None and answer is not None:
         pieces = [DiffPiece(piece.kind, cell(piece.text)) for piece in word_diff(known.answer, answer)]
         words = _marked(pieces, _MARKED) or cell(answer)
@@ -82,9 +83,9 @@ def causes(header: Header, card: Scorecard, result: CaseResult) -> Iterator[str]
         yield OF_BASE
         return
     if result.cause is not None and result.cause.label not in _SAID:
-        yield f"likely cause: {result.cause.label.shown}: {result.cause.finding}"
+        yield f"likely cause: {cause_line(result.cause)}"
         if result.cause.also:
-            yield f"also: {'; '.join(result.cause.also)}"
+            yield f"also: {'; '.join(map(cause_line, result.cause.also))}"
     # That a pull request may have broken what fails in it goes without saying.
     own = header.pr is not None and card.suspects.get(result.trial.case_id) == (change_of(header),)
     if not own and (touched := suspects_line(card, result)):
@@ -137,7 +138,7 @@ def suspects_line(card: Scorecard, result: CaseResult) -> str:
         told = "no change is known to have touched it since its last pass on main: "
         if result.cause is None or result.cause.label is not CauseLabel.PROVIDER:
             return told + "provider, data or chance"
-        return f"{told}provider or data, as {result.cause.finding}"
+        return f"{told}provider or data, as {finding(result.cause)}"
     if touched == (UNCOMMITTED,):
         return f"suspect: {named(touched)}, which touch it"
     if len(touched) == 1:
@@ -171,8 +172,15 @@ def as_json(card: Scorecard, result: CaseResult) -> dict[str, Any]:
         "source": trial.source,
         "judges": [{"judge": v.judge, "model": v.model or None, "passed": v.passed} for v in trial.verdicts],
         "answer": None if trial.answer is None else trial.answer.text,
-        "last_pass": None if known is None else {"answer": known.answer, "from": known.told},
+        "last_pass": None if known is None else known._asdict(),
     }
+
+
+def from_where(known: LastPass) -> str:
+    """Return where the answer of a last pass is known from."""
+    if known.run:
+        return f"in the run {known.run}"
+    return f"in the recording of {'the base' if known.recording == 'base' else 'this checkout'}, of {known.date}"
 
 
 def _texts(card: Scorecard, result: CaseResult) -> Iterator[tuple[str, str]]:
@@ -199,9 +207,9 @@ def _tally(result: CaseResult) -> Iterator[str]:
 
 def _legend(pieces: list[DiffPiece], known: LastPass) -> str:
     """Return how the words of a difference are marked."""
-    marks = {"gone": f"struck out: at its last pass, {cell(known.told)}", "new": "bold: now"}
+    marks = {"gone": f"struck out: at its last pass, {cell(from_where(known))}", "new": "bold: now"}
     parts = [meaning for kind, meaning in marks.items() if any(piece.kind == kind for piece in pieces)]
-    return "; ".join(parts) or f"as at its last pass, {cell(known.told)}"
+    return "; ".join(parts) or f"as at its last pass, {cell(from_where(known))}"
 
 
 _SOURCES = {

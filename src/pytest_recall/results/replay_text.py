@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_recall.files.wording import listed, plural
-from pytest_recall.schedule.changes import Changes, ReplayState
-from pytest_recall.trials.record import ReplaySummary
+from pytest_recall.replay.differences import difference_line
+from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState
+from pytest_recall.trials.record import ReplaySummary, RequestChange
 
 MOST = 5
 """Cases that are shown of those that fail on recorded answers."""
@@ -28,6 +29,38 @@ _LISTED = {
 }
 
 
+_CAUSES = {
+    "series": "its recorded trials come to no verdict together",
+    "broken": "fails on its recorded answer, and passed at its last verdict",
+    "fixture": "a fixture asks something else than is recorded",
+}
+
+
+def change_text(change: RequestChange) -> str:
+    """Return what a case asks in place of what is recorded, in one line."""
+    if change.cause in _CAUSES:
+        return _CAUSES[change.cause]
+    if change.first is None:
+        what = "asks something else than is recorded"
+    else:
+        where = f"call {change.call}: " if change.call else ""
+        more = f" and {change.more} more" if change.more else ""
+        what = f"{where}{difference_line(change.first)}{more}"
+    return f"judged otherwise: {what}" if change.of_judge else what
+
+
+def reason_text(found: ReplayFinding) -> str:
+    """Return what the replay of a case came to, in one line."""
+    if found.state in (ReplayState.CHANGED, ReplayState.UNJUDGED):
+        return change_text(found.change)
+    if found.state is ReplayState.RECORDED:
+        before = f", and {found.before} before the change" if found.before else ", and new"
+        return f"{found.outcome} on the recorded answer{before}"
+    if found.state is ReplayState.UNKNOWN:
+        return found.why or "not replayed, since something left it out of the collection"
+    return str(found.state)
+
+
 def counts(summary: ReplaySummary) -> str:
     """Return the counts in one line."""
     parts = [f"{summary.states[state]} {words}" for state, words in _COUNTED.items() if summary.states.get(state)]
@@ -44,10 +77,10 @@ def details(summary: ReplaySummary) -> Iterator[str]:
     if summary.varying:
         cases = plural(summary.twice, "case")
         yield f"  send something new each time, of {cases} replayed twice: {listed(summary.varying)}"
-    for one in summary.differences:
-        yield f"  {plural(one.cases, 'case')}, such as {one.first}: {one.text}"
-    if summary.more_differences:
-        yield f"  and {summary.more_differences} other differences"
+    for one in summary.changes:
+        yield f"  {plural(one.cases, 'case')}, such as {one.case}: {change_text(one.change)}"
+    if summary.more_changes:
+        yield f"  and {summary.more_changes} other differences"
     if summary.lacking_headers:
         whose = "is compared without the headers that its recording lacks; --record it again"
         if summary.lacking_headers > 1:
@@ -63,6 +96,6 @@ def lines(changes: Changes) -> Iterator[str]:
     yield from details(changes.summary)
     broken = [case_id for case_id in changes.broken if case_id not in changes.as_base]
     for case_id in broken[:MOST]:
-        yield f"  FAILED {case_id}: {changes.findings[case_id].note or changes.findings[case_id].reason}"
+        yield f"  FAILED {case_id}: {changes.findings[case_id].note or reason_text(changes.findings[case_id])}"
     if len(broken) > MOST:
         yield f"  and {len(broken) - MOST} more that fail on recorded answers"

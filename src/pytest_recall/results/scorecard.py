@@ -17,7 +17,7 @@ from pytest_recall.results.regressions import Cause, cause, narrowed
 from pytest_recall.results.standing import informs
 from pytest_recall.schedule.boxes import DATASET, OF_CHANGE, UNSCHEDULED, review
 from pytest_recall.schedule.forecast import Freshness, freshness
-from pytest_recall.trials.record import Waiver
+from pytest_recall.trials.record import RequestChange, Waiver
 from pytest_recall.trials.series import Repeats, RepeatSummary, graded, parse_rule, repeats, series, summarize_repeats
 from pytest_recall.trials.trial import Outcome, Trial, asks_only, judged_by_models
 
@@ -119,10 +119,14 @@ class LastVerdicts(NamedTuple):
 
 
 class LastPass(NamedTuple):
-    """The answer of a case at its last pass, as much of it as is kept; `told` says where that is known from."""
+    """The answer of a case at its last pass, as much of it as is kept, from a run or from a recording."""
 
     answer: str
-    told: str
+    run: str = ""
+    recording: str = ""
+    """Whose it is: that of the `base` or of this `checkout`."""
+    date: str = ""
+    """The day of the recording, in ISO 8601."""
 
 
 class CaseText(NamedTuple):
@@ -287,7 +291,7 @@ def summarize(
     by_change: bool = False,
     judge_code: Mapping[str, Sequence[tuple[str, str]]] = MappingProxyType({}),
     as_base: Iterable[tuple[str, Sequence[str]]] = (),
-    differences: Mapping[str, str] = MappingProxyType({}),
+    request_changes: Mapping[str, RequestChange] = MappingProxyType({}),
 ) -> Scorecard:
     """Return the scorecard of `trials`, in a run that chose `picks` from `total` cases.
 
@@ -296,7 +300,7 @@ def summarize(
     whose verdicts were looked at again, `baselines` who was to be asked beside the agent under test. `by_change` says
     that only the cases that a change affects decide, and `judge_code` has the judges of a case whose code it alters,
     each with its file. `as_base` has the cases that ask what the target branch asks, each with the keys of that, and
-    `differences` in what the first request differs that a case does not send as recorded.
+    `request_changes` what a case asks in place of what is recorded.
     """
     with_baselines = list(trials)
     every = [trial for trial in with_baselines if not trial.arm]
@@ -317,7 +321,7 @@ def summarize(
             quarantine,
             outcomes[one],
             judge_code.get(one, ()),
-            differences.get(one, ""),
+            request_changes.get(one),
             by_change,
         )
         for one, trial in grading.items()
@@ -442,7 +446,7 @@ def _result(
     quarantine: Quarantine | None,
     outcomes: Sequence[Outcome],
     judge_code: Sequence[tuple[str, str]],
-    difference: str,
+    request: RequestChange | None,
     by_change: bool,
 ) -> CaseResult:
     row = trial.row
@@ -456,7 +460,7 @@ def _result(
         after=after.box if after else None,
         regression=regression,
         repeats=repeats({trial.case_id: [one.outcome for one in asked]})[0] if trial.rule else None,
-        cause=cause(trial, row, outcomes, judge_code, difference) if regression and row is not None else None,
+        cause=cause(trial, row, outcomes, judge_code, request) if regression and row is not None else None,
         flake=Flake(after.failed, after.tried) if after is not None and after.tried else None,
         outside=by_change and trial.reason not in (*OF_CHANGE, *UNSCHEDULED),
     )

@@ -56,7 +56,7 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
         by_change=header.by_change,
         judge_code=_judge_code(header),
         as_base=header.as_base,
-        differences=dict(header.differences),
+        request_changes=dict(header.request_changes),
     )._replace(waiver=record.waiver)
     if card.panels is not None and known is not None:
         from pytest_recall.judges.judged_rates import judged_rates

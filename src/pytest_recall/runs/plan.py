@@ -16,6 +16,7 @@ from pytest_recall.cases.changes import CaseChange
 from pytest_recall.cases.settings import Mode, Settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place, today_yaml
+from pytest_recall.results.replay_text import reason_text
 from pytest_recall.runs.base import NO_BASE, Base
 from pytest_recall.runs.checkout import UNKNOWN, Checkout
 from pytest_recall.runs.context import Context, Filters
@@ -409,7 +410,7 @@ class Plan:
             altered=tuple((one.case_id, one.now, one.alterations) for one in self.case_changes),
             held_settings=self.base.held_settings,
             judge_code=tuple((one.now, *judge) for one in self.case_changes for judge in one.judges),
-            differences=() if self.changes is None else tuple(self.changes.differences.items()),
+            request_changes=() if self.changes is None else tuple(self.changes.request_changes.items()),
             not_compared=self.problem,
             knows_change=self.knows_change,
             due_blocks=self.rubric.due_blocks,
@@ -463,7 +464,7 @@ class Plan:
         entry: dict[str, Any] = {"id": pick.case_id, "reason": pick.reason}
         found = None if self.changes is None else self.changes.findings.get(pick.case_id)
         if found is not None and (pick.reason in OF_CHANGE or pick.case_id in self.unaffordable):
-            entry["why"] = found.reason
+            entry["why"] = reason_text(found)
         return entry if row is None else {**entry, "box": row.box, "next_due": row.next_due.isoformat()}
 
 

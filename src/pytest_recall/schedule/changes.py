@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from pytest_recall.files.coerce import typed
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import one_line
+from pytest_recall.replay.differences import RequestDifference
 from pytest_recall.replay.tape import Mismatch
 from pytest_recall.schedule.boxes import AFFECTED, LIVE, REJUDGED
 from pytest_recall.schedule.selection import shuffle_key
 from pytest_recall.trials.conditions import RecordedAnswer, digest_of, kept_answer
 from pytest_recall.trials.execution import Result
-from pytest_recall.trials.record import NOTHING_LET_THROUGH, LetThrough, ReplaySummary, RequestDifference
+from pytest_recall.trials.record import NOTHING_LET_THROUGH, FrequentChange, LetThrough, ReplaySummary, RequestChange
 from pytest_recall.trials.trial import EARLIER, Answer, Outcome, Row, Trial
 
 if TYPE_CHECKING:
@@ -27,13 +28,17 @@ if TYPE_CHECKING:
 
 NAME = "changed.json"
 """The file of the newest run that says what a replay of all cases found."""
-VERSION = 3
+VERSION = 4
 SERIES = "series"
 """The key of what is asked again since its recorded trials do not come to a verdict together."""
+BROKEN = "broken"
+"""The key of what is asked again since it fails on its recorded answer, and passed at its last verdict."""
+OF_FIXTURE = "fixture"
+"""The key of what is asked since a fixture asks something else than is recorded."""
 KEY = 12
 """Hex digits of the digest by which equal differences are known."""
-MOST_LINES = 8
-"""Lines of a difference that are kept."""
+MOST_KEPT = 8
+"""Differences of a request that are kept."""
 
 
 class ReplayState(StrEnum):
@@ -68,25 +73,26 @@ _ORDER = (
 class ReplayFinding(NamedTuple):
     """What the replay of one case came to.
 
-    `why` says what is unknown. `call` is the recorded call, counted from 1, that `lines` differ from; equal
-    differences of several cases have one `key`. `outcome` is that of the replay, and `before` that of the last
-    verdict before the change, each empty where there is none. `note` is why it failed. `trials` are those of the
-    replay, as plain JSON, where they decide. `altered` says that requests, answer or verdict are not those of the
-    base's recording. `usd` is what the recorded calls of an affected case cost at list price, None where that is
-    not known: of one trial of it, and at the price of the model that will be asked. `swapped` are the recorded models
-    in place of which that is, `unpriced` the models without a price, and `estimated` says that tokens were counted from
-    texts; `answer_tokens` is how many the longest recorded answer has, and `headroom` how many dollars a call of it
-    reserves, at most, above what it costs. `own` says that the recording is not that of the base: it came with the
-    change. `of_ci` says that CI has made it for this pull request. One that `lacks_headers` was recorded before all
-    headers were, so that a change of some is not seen. `request` is the key of what was asked in place of a recorded
-    call, `asked` those of all that the agent asked up to that, sorted, and `varies` says that a second replay of the
-    same asked something else again. `of_judge` says that a judge asked it, and that the agent had answered.
+    `why` is the error that left it unknown; empty where it was not replayed. `call` is the recorded call, counted from
+    1, from which a request has the `differences`; equal ones of several cases have one `key`. `outcome` is that of the
+    replay, and `before` that of the last verdict before the change, each empty where there is none. `note` is why it
+    failed. `trials` are those of the replay, as plain JSON, where they decide. `altered` says that requests, answer or
+    verdict are not those of the base's recording. `usd` is what the recorded calls of an affected case cost at list
+    price, None where that is not known: of one trial of it, and at the price of the model that will be asked. `swapped`
+    are the recorded models in place of which that is, `unpriced` the models without a price, and `estimated` says that
+    tokens were counted from texts; `answer_tokens` is how many the longest recorded answer has, and `headroom` how many
+    dollars a call of it reserves, at most, above what it costs. `own` says that the recording is not that of the base:
+    it came with the change. `of_ci` says that CI has made it for this pull request. One that `lacks_headers` was
+    recorded before all headers were, so that a change of some is not seen. `request` is the key of what was asked in
+    place of a recorded call, `asked` those of all that the agent asked up to that, sorted, and `varies` says that a
+    second replay of the same asked something else again. `of_judge` says that a judge asked it, and that the agent had
+    answered.
     """
 
     state: ReplayState
     why: str = ""
     call: int = 0
-    lines: tuple[str, ...] = ()
+    differences: tuple[RequestDifference, ...] = ()
     key: str = ""
     outcome: str = ""
     before: str = ""
@@ -117,27 +123,17 @@ class ReplayFinding(NamedTuple):
         )
 
     @property
-    def difference(self) -> str:
-        """In what a request differs from the recorded one; empty where none is known to."""
-        where = f"call {self.call}: " if self.call else ""
-        more = f" and {len(self.lines) - 1} more" if len(self.lines) > 1 else ""
-        return f"{where}{self.lines[0]}{more}" if self.lines else ""
-
-    @property
-    def reason(self) -> str:
-        """What differs, in one line."""
-        if self.state in (ReplayState.CHANGED, ReplayState.UNJUDGED):
-            told = self.difference or "asks something else than is recorded"
-            return f"judged otherwise: {told}" if self.of_judge else told
-        if self.state is ReplayState.RECORDED:
-            before = f", and {self.before} before the change" if self.before else ", and new"
-            return f"{self.outcome} on the recorded answer{before}"
-        return self.why or str(self.state)
+    def change(self) -> RequestChange:
+        """What it asks in place of what is recorded."""
+        first, *others = self.differences or (None,)
+        cause = self.key if self.key in (SERIES, BROKEN, OF_FIXTURE) else "request"
+        return RequestChange(self.call, first, len(others), self.of_judge, cause)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types; empty fields are left out."""
         free = {} if self.usd is None else {"usd": self.usd}  # What costs nothing has a price.
-        return {name: value for name, value in self._asdict().items() if value not in ("", 0, (), None, False)} | free
+        plain = {name: value for name, value in self._asdict().items() if value not in ("", 0, (), None, False)}
+        return plain | ({"differences": [one.to_json() for one in self.differences]} if self.differences else {}) | free
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> ReplayFinding:
@@ -148,7 +144,8 @@ class ReplayFinding(NamedTuple):
         for name in ("usd", "headroom"):
             if not 0 <= (plain.get(name) or 0) < inf:
                 raise ValueError(f"{name}: {plain[name]!r} is not an amount")
-        return cls(state=ReplayState(plain["state"]), trials=trials, **typed(cls, plain))
+        differences = tuple(map(RequestDifference.from_json, plain.get("differences", ())))
+        return cls(state=ReplayState(plain["state"]), trials=trials, differences=differences, **typed(cls, plain))
 
 
 def finding(
@@ -172,12 +169,11 @@ def finding(
         return ReplayFinding(ReplayState.NOT_RECORDED)
     if difference is not None:
         judging = difference.kind == "judge" and answer is not None
-        lines = tuple(one_line(line, 300) for line in difference.lines[:MOST_LINES])
         return ReplayFinding(
             ReplayState.UNJUDGED if judging else ReplayState.CHANGED,
             call=difference.call,
-            lines=lines,
-            key=_key(difference.lines, words),
+            differences=tuple(one.clean(_shortened) for one in difference.differences[:MOST_KEPT]),
+            key=_key(difference.differences, words),
             request=difference.request,
             of_judge=judging,
         )
@@ -195,6 +191,10 @@ def finding(
     return ReplayFinding(state, outcome=outcome.value, before=before, note=note, altered=altered)
 
 
+def _shortened(text: str) -> str:
+    return one_line(text, 300)
+
+
 def worst(findings: Iterable[ReplayFinding]) -> ReplayFinding:
     """Return the one of several findings about one case that leaves most open."""
     every = list(findings)
@@ -202,8 +202,8 @@ def worst(findings: Iterable[ReplayFinding]) -> ReplayFinding:
     return min(every, key=lambda one: _ORDER.index(one.state))._replace(lacks_headers=lacks_headers)
 
 
-def of_series(findings: Sequence[ReplayFinding], recorded: int, outcome: Outcome | None) -> ReplayFinding:
-    """Return what the replays of a case came to of which so many trials are `recorded`.
+def of_series(findings: Sequence[ReplayFinding], outcome: Outcome | None) -> ReplayFinding:
+    """Return what the replays of a case came to of which several trials are recorded.
 
     `outcome` is the verdict of all of them together, None where they are too few for one. A case of which one trial
     leaves something open is asked again, from its first.
@@ -212,9 +212,9 @@ def of_series(findings: Sequence[ReplayFinding], recorded: int, outcome: Outcome
     if first.state not in (ReplayState.UNAFFECTED, ReplayState.RECORDED):
         if first.state is not ReplayState.UNJUDGED:
             return first
-        return _open_series(first, recorded, f"one of its {recorded} trials: {first.state}")
+        return _open_series(first)
     if outcome is None or not outcome.is_verdict:
-        return _open_series(first, recorded, f"too few recorded trials for a verdict: {recorded}")
+        return _open_series(first)
     altered = any(one.altered for one in findings)
     agree = outcome is Outcome.PASSED and first.before == Outcome.PASSED.value and not altered
     note = next((one.note for one in findings if one.note), "") if outcome is Outcome.FAILED else ""
@@ -226,10 +226,9 @@ def of_series(findings: Sequence[ReplayFinding], recorded: int, outcome: Outcome
     )
 
 
-def _open_series(first: ReplayFinding, recorded: int, why: str) -> ReplayFinding:
+def _open_series(first: ReplayFinding) -> ReplayFinding:
     return ReplayFinding(
         ReplayState.CHANGED,
-        lines=(why,),
         key=SERIES,
         usd=first.usd,
         estimated=first.estimated,
@@ -381,7 +380,7 @@ class Changes(NamedTuple):
 
     def complete(self, case_ids: Iterable[str]) -> Changes:
         """Return the same with each of these cases: of one that was not replayed, nothing is known."""
-        missing = ReplayFinding(ReplayState.UNKNOWN, why="not replayed, since something left it out of the collection")
+        missing = ReplayFinding(ReplayState.UNKNOWN)
         return self._replace(
             findings={**{case_id: self.findings.get(case_id, missing) for case_id in case_ids}, **self.findings}
         )
@@ -403,7 +402,7 @@ class Changes(NamedTuple):
                 altered=True,
                 # In what the requests differ from those of the base is what the change has done, whoever answered.
                 call=self.findings[case_id].call if self.asks(case_id) else 0,
-                lines=self.findings[case_id].lines if self.asks(case_id) else (),
+                differences=self.findings[case_id].differences if self.asks(case_id) else (),
                 of_judge=self.findings[case_id].of_judge,
             )
             for case_id, one in replayed.findings.items()
@@ -468,9 +467,8 @@ class Changes(NamedTuple):
 
         On the default branch: a recorded answer moves no box, so that the state would say for long that it passes.
         """
-        why = "fails on its recorded answer, and passed at its last verdict"
         found = {
-            case_id: one._replace(state=ReplayState.CHANGED, lines=(why,), key="broken") if one.breaks else one
+            case_id: one._replace(state=ReplayState.CHANGED, differences=(), key=BROKEN) if one.breaks else one
             for case_id, one in self.findings.items()
         }
         return self._replace(findings=found)
@@ -507,21 +505,24 @@ class Changes(NamedTuple):
             behind=len(self.as_base),
             twice=self.twice,
             varying=tuple(self.varying),
-            differences=tuple(RequestDifference(ids[0], len(ids), self.findings[ids[0]].reason) for ids in frequent),
-            more_differences=len(groups) - len(frequent),
+            changes=tuple(FrequentChange(ids[0], len(ids), self.findings[ids[0]].change) for ids in frequent),
+            more_changes=len(groups) - len(frequent),
             lacking_headers=sum(one.lacks_headers for one in self.findings.values()),
         )
 
     @property
-    def differences(self) -> dict[str, str]:
-        """In what the first request differs that an agent does not send as recorded, by case id.
+    def request_changes(self) -> dict[str, RequestChange]:
+        """The first request that an agent does not send as recorded, by case id.
 
         A judge's request quotes the answer, which may be another one for any reason.
         """
         return {
-            case_id: one.difference
+            case_id: one.change
             for case_id, one in sorted(self.findings.items())
-            if one.state in (ReplayState.CHANGED, ReplayState.RECORDED) and one.call and one.lines and not one.of_judge
+            if one.state in (ReplayState.CHANGED, ReplayState.RECORDED)
+            and one.call
+            and one.differences
+            and not one.of_judge
         }
 
     @property
@@ -574,24 +575,18 @@ def from_text(text: str, name: str) -> Changes:
         raise RecallError(f"{name}: does not say what a replay found") from None
 
 
-_LINE = re.compile(r"(.*?): “(.*)” → “(.*)”", re.DOTALL)
-
-
-def _key(lines: Iterable[str], words: Iterable[str]) -> str:
-    """Return a digest of what differs: of each line the changed words alone, wherever in a list they stand."""
-    text = "\n".join(map(_changed_words, lines))
+def _key(differences: Iterable[RequestDifference], words: Iterable[str]) -> str:
+    """Return a digest of what differs: of each value the changed words alone, wherever in a list it stands."""
+    text = "\n".join(map(_changed_words, differences))
     for word in sorted({word for word in words if word.strip()}, key=lambda word: (-len(word), word)):
         text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", "\0", text)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:KEY]
 
 
-def _changed_words(line: str) -> str:
-    match = _LINE.fullmatch(line)
-    if match is None:
-        return line
-    path, before, after = re.sub(r"\[\d+\]", "[]", match[1]), match[2].split(), match[3].split()
+def _changed_words(one: RequestDifference) -> str:
+    path, before, after = re.sub(r"\[\d+\]", "[]", one.path), (one.recorded or "").split(), (one.sent or "").split()
     while before and after and before[0] == after[0]:
         del before[0], after[0]
     while before and after and before[-1] == after[-1]:
         del before[-1], after[-1]
-    return f"{path}: {' '.join(before)} → {' '.join(after)}"
+    return f"{one.kind} {path}: {' '.join(before)} → {' '.join(after)}"

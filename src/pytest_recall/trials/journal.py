@@ -35,6 +35,7 @@ from pytest_recall.trials.record import (
     Record,
     RecordingFacts,
     ReplaySummary,
+    RequestChange,
     SetApart,
     Told,
     Waiver,
@@ -437,7 +438,9 @@ def _header(record: dict[str, Any], path: Path) -> Header:
         moved=tuple(_pairs(record.get("moved", ()))),
         unaffordable=tuple(_pairs(record.get("unaffordable", ()))),
         altered=tuple((str(old), str(now), tuple(map(str, parts))) for old, now, parts in record.get("altered", ())),
-        differences=tuple(_pairs(record.get("differences", ()))),
+        request_changes=tuple(
+            (str(case_id), RequestChange.from_json(one)) for case_id, one in record.get("request_changes", ())
+        ),
         judge_code=tuple((str(case), str(name), str(path)) for case, name, path in record.get("judge_code", ())),
         as_base=tuple((str(case_id), tuple(map(str, keys))) for case_id, keys in record.get("as_base", ())),
         missing=tuple((str(case_id), str(old), str(now)) for case_id, old, now in record.get("missing", ())),

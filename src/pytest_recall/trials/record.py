@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pytest_recall.files.coerce import typed
+from pytest_recall.replay.differences import RequestDifference
 from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.trial import Trial
 
@@ -50,13 +51,48 @@ class LostShard(NamedTuple):
     why: str = ""
 
 
-class RequestDifference(NamedTuple):
-    """A difference between recorded requests and those of a replay, and how many cases have it."""
+class RequestChange(NamedTuple):
+    """That a case asks something else than its recording has."""
 
-    first: str
-    """One of the cases."""
+    call: int = 0
+    """The recorded call that is nearest, counted from 1; 0 where none is."""
+    first: RequestDifference | None = None
+    """The first difference from that; None where none is known."""
+    more: int = 0
+    """How many others there are."""
+    of_judge: bool = False
+    """Whether a judge asks it, of an answer that its agent gave."""
+    cause: str = "request"
+    """`request`; `fixture` where one that it shares with others asks it; `series` where its recorded trials come to no
+    verdict together; `broken` where it fails on its recorded answer, and passed at its last verdict."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain JSON types."""
+        return {**self._asdict(), "first": None if self.first is None else self.first.to_json()}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> RequestChange:
+        """Return what `to_json` gave. Raises KeyError, TypeError or ValueError for anything else."""
+        first = plain["first"]
+        return cls(**typed(cls, plain), first=None if first is None else RequestDifference.from_json(first))
+
+
+class FrequentChange(NamedTuple):
+    """A change of requests, and how many cases have it."""
+
+    case: str
+    """One of them."""
     cases: int
-    text: str
+    change: RequestChange
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain JSON types."""
+        return {**self._asdict(), "change": self.change.to_json()}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> FrequentChange:
+        """Return what `to_json` gave. Raises KeyError, TypeError or ValueError for anything else."""
+        return cls(**typed(cls, plain), change=RequestChange.from_json(plain["change"]))
 
 
 class ReplaySummary(NamedTuple):
@@ -77,23 +113,23 @@ class ReplaySummary(NamedTuple):
     """Cases that were replayed twice."""
     varying: tuple[str, ...] = ()
     """Those of them that send something new each time."""
-    differences: tuple[RequestDifference, ...] = ()
+    changes: tuple[FrequentChange, ...] = ()
     """The most frequent ones."""
-    more_differences: int = 0
+    more_changes: int = 0
     """How many others there are."""
     lacking_headers: int = 0
     """Cases that are compared without headers that their recordings lack."""
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON types."""
-        return {**self._asdict(), "differences": [one._asdict() for one in self.differences]}
+        return {**self._asdict(), "changes": [one.to_json() for one in self.changes]}
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> ReplaySummary:
         """Return what `to_json` gave. Raises TypeError or AttributeError for anything else."""
-        differences = tuple(RequestDifference(**typed(RequestDifference, one)) for one in plain.get("differences", ()))
+        changes = tuple(map(FrequentChange.from_json, plain.get("changes", ())))
         states = {str(name): int(count) for name, count in plain["states"].items()}
-        return cls(**typed(cls, plain), states=states, differences=differences)
+        return cls(**typed(cls, plain), states=states, changes=changes)
 
 
 class Header(NamedTuple):
@@ -134,12 +170,11 @@ class Header(NamedTuple):
     not reach, each with why. `fork` says that the change comes from another repository, and `altered` are the cases
     of the base that the change takes away, renames or lets pass by another measure, each with its id after it, empty
     where it is gone, and with what is altered, as `cases.changes.Alteration` names it; `judge_code` has each case and
-    each of its judges whose code is altered, with the file, and `differences` each case that asks something else than
-    recorded, with the first difference. `held_settings` are those of the rubric that the change alters, and that apply
-    as the base has them until it is merged. `ci_recordings` are the cases whose
-    verdict rests on a recording that CI has made for the pull request, and `keeps_recordings` says that CI keeps what
-    this run records. `varying` is how many cases send something new each time, of the `varying_of` that were replayed
-    twice; that is 0 if they were all that ask something else than recorded.
+    each of its judges whose code is altered, with the file. `held_settings` are those of the rubric that the change
+    alters, and that apply as the base has them until it is merged. `ci_recordings` are the cases whose verdict rests on
+    a recording that CI has made for the pull request, and `keeps_recordings` says that CI keeps what this run records.
+    `varying` is how many cases send something new each time, of the `varying_of` that were replayed twice; that is 0 if
+    they were all that ask something else than recorded.
     `behind` are the cases of the base of which that has no recording, or none of what they ask. `as_base` are those of
     them that ask what the base asks, of a change that alters no code and no measure of theirs, each with the keys of
     these requests: what they fail on is not of the change. `missing` are, on the default branch, the cases that asked
@@ -223,7 +258,8 @@ class Header(NamedTuple):
     altered: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
     judge_code: tuple[tuple[str, str, str], ...] = ()
     held_settings: tuple[str, ...] = ()
-    differences: tuple[tuple[str, str], ...] = ()
+    request_changes: tuple[tuple[str, RequestChange], ...] = ()
+    """The cases whose agent asks something else than recorded."""
     ci_recordings: tuple[str, ...] = ()
     keeps_recordings: bool = False
     recording: str = ""
@@ -238,6 +274,7 @@ class Header(NamedTuple):
             "quarantined": [one._asdict() for one in self.quarantined],
             "lost": [one._asdict() for one in self.lost],
             "replayed": None if self.replayed is None else self.replayed.to_json(),
+            "request_changes": [[case_id, one.to_json()] for case_id, one in self.request_changes],
         }
 
     @property

@@ -9,8 +9,9 @@ from typing import Any
 
 from pytest_recall.files.wording import percent, plural
 from pytest_recall.replay.exchange import Call, Tokens
+from pytest_recall.results.cause_text import cause_words
 from pytest_recall.results.page import moved
-from pytest_recall.results.regressions_text import link
+from pytest_recall.results.regressions_text import from_where, link
 from pytest_recall.results.report import CaseEntry, CaseStep, RecordedCalls, Report
 from pytest_recall.results.report_page.frame import present, well_formed
 from pytest_recall.results.scorecard import CaseResult, FailureKind
@@ -66,7 +67,7 @@ def _case(header: Header, entry: CaseEntry, links: str) -> dict[str, Any]:
         "flip": entry.flip,
         "steps": [_step(step, told=number < TOLD) for number, step in enumerate(reversed(entry.steps))],
         "taped": entry.taped and _taped(entry.taped),
-        "lastPass": entry.last_pass and {"told": entry.last_pass.told, "answer": entry.last_pass.answer},
+        "lastPass": entry.last_pass and {"told": from_where(entry.last_pass), "answer": entry.last_pass.answer},
         "diff": [list(piece) for piece in entry.difference()],
     }
     if entry.written is not None:
@@ -129,7 +130,7 @@ def _result(header: Header, result: CaseResult, links: str) -> dict[str, Any]:
         ],
         "usage": {name: _number(count) for name, count in (answer.usage if answer else {}).items()},
         "verdicts": [_verdict(verdict) for verdict in trial.verdicts],
-        "cause": result.cause and {**result.cause.to_json(), "label": result.cause.label.shown},
+        "cause": cause_words(result.cause),
         "calls": [_call(call) for call in trial.calls],
     }
 

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 from pytest_recall.files.wording import TableSection, one_line, plural, section_lines
 from pytest_recall.judges import judges_text
 from pytest_recall.results import comparison_text, gates_text, sentences
+from pytest_recall.results.cause_text import cause_words
 from pytest_recall.results.page import COLUMNS, judged_rates, moved, notes, observed_lines, partial
-from pytest_recall.results.regressions_text import link, suspects_line
+from pytest_recall.results.regressions_text import from_where, link, suspects_line
 from pytest_recall.results.report import CaseEntry, Report, scores
 from pytest_recall.results.report_page import data as render_cases
 from pytest_recall.results.report_page.data import charts, line, score
@@ -246,12 +247,13 @@ def _failed(report: Report, entry: CaseEntry, links: str) -> dict[str, Any]:
         "move": moved(report.record.header, entry.result),
         "note": trial.note,
         "href": link(trial.where, links),
-        "cause": entry.result.cause,
+        "cause": cause_words(entry.result.cause),
         "suspects": f"{touched[:1].upper()}{touched[1:]}",
         "asked": entry.written and _excerpt(entry.written.asked),
         "reference": entry.written and _excerpt(entry.written.reference),
         "answer": _excerpt(trial.answer.text) if trial.answer is not None else None,
         "diff": entry.difference(),
+        "last_pass": entry.last_pass and from_where(entry.last_pass),
     }
 
 
