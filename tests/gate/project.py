@@ -242,7 +242,7 @@ def make(
 
 def record_all(folder: Path, env: Mapping[str, str], day: str) -> None:
     """Record all cases as a developer does; each has to pass."""
-    command = f"pytest -q -p recall eval --record --recall-mode all --recall-date {day}"
+    command = f"pytest -q -p recall eval --record --recall-mode all --recall-date {day} --budget 9"
     done = run(folder, command, {**env, "OPENAI_API_KEY": KEY})
     # What cannot be recorded is an error of its own, and the cases pass all the same.
     assert done.returncode in (0, 1), done.stdout + done.stderr

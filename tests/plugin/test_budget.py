@@ -49,6 +49,15 @@ class TestSpent:
         result.stdout.fnmatch_lines([said, on])
         left_alone(checkout)
 
+    @pytest.mark.parametrize("mode", ["pr", "main", "nightly", "all", "observe"])
+    def test_the_one_of_the_rubric_is_that_of_a_run_of_any_mode_and_the_command_line_goes_before_it(
+        self, pytester: pytest.Pytester, upstream: Upstream, mode: str
+    ) -> None:
+        checkout = project(upstream, rubric=f"{RUBRIC}budget: 4.50\n").at(pytester)
+        for options, budget in (((), 4.5), (("--budget=90",), 90.0)):
+            checkout.run("eval", f"--recall-mode={mode}", *options)
+            assert checkout.journal().header.budget == budget
+
     @pytest.mark.parametrize("options", [("-n", "2"), ("--recall-concurrency=4",)], ids=["n2", "at once"])
     def test_it_is_passed_by_no_call_in_flight(
         self, pytester: pytest.Pytester, upstream: Upstream, options: Workers

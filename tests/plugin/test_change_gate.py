@@ -14,7 +14,7 @@ from pytest_recall.schedule.state import current
 from pytest_recall.trials.trial import Row
 from tests.helpers import kept
 from tests.helpers.project import Checkout, case, row, state_yaml
-from tests.helpers.replaying import QUICK, changed, quick_run
+from tests.helpers.replaying import QUICK, changed, push_recordings, quick_run
 from tests.helpers.repository import Repository
 from tests.helpers.talking import agent, finished, talking
 from tests.helpers.upstream import Upstream
@@ -41,12 +41,15 @@ def begun(
     upstream: Upstream,
     *cases: dict[str, object],
     rubric: str = RUBRIC,
+    budget: float | None = None,
     rows: Mapping[str, Row] = PASSING,
 ) -> tuple[Checkout, Repository]:
-    """Return a clone on a branch of its own; on main all is recorded, and has passed."""
+    """Return a clone on a branch of its own; on main all is recorded, and has passed, before it has a `budget`."""
     files = {"eval/rubric.yaml": rubric, ".gitignore": "eval/_artifacts\n__pycache__\nrun-*\nasked.txt\n", **QUICK}
     checkout = kept.recorded(pytester, talking(upstream, source()).with_cases(*(cases or CASES)).with_files(files))
     (checkout.path / "eval/recall.yaml").write_text(state_yaml(**rows), encoding="utf-8")
+    if budget is not None:
+        (checkout.path / "eval/rubric.yaml").write_text(f"{rubric}budget: {budget}\n", encoding="utf-8")
     repository = Repository.at(checkout.path)
     repository.commit("Main")
     repository.git("switch", "-qc", "feature")
@@ -302,7 +305,7 @@ class TestNotEvaluated:
     """What the change affects, and has no verdict, is not green."""
 
     def test_for_want_of_money(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout, repository = begun(pytester, upstream, *ANY, rubric=f"{RUBRIC}budget: 0.000009\n")
+        checkout, repository = begun(pytester, upstream, *ANY, budget=0.000009)
         changed(checkout, upstream, source("tell"))
         (checkout.path / "eval/rubric.yaml").write_text(f"{RUBRIC}budget: 100\nno_verdict_allowed: 9\n")
         repository.commit("Change")
@@ -313,6 +316,22 @@ class TestNotEvaluated:
         assert {one["id"] for one in checkout.today()["not_evaluated"]} <= left
         assert result.ret == pytest.ExitCode.TESTS_FAILED
         assert blocks(checkout)
+
+    def test_later_runs_of_the_day_ask_the_rest_each_within_a_budget_of_its_own(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("GITHUB_REF", "refs/pull/7/merge")
+        checkout, repository = begun(pytester, upstream, *ANY, budget=0.000009)
+        changed(checkout, upstream, source("tell"))
+        repository.commit("Change")
+        asked = []
+        for last in (False, False, True):
+            result, more = pushed(checkout, upstream)
+            assert result.ret == (pytest.ExitCode.OK if last else pytest.ExitCode.TESTS_FAILED)
+            assert checkout.journal().header.budget == 0.000009
+            push_recordings(checkout, repository, 7)
+            asked += more
+        assert sorted(asked) == ["tell a", "tell b", "tell c"]
 
     @pytest.mark.parametrize(
         "more",

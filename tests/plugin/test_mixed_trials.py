@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections import Counter
 from collections.abc import Mapping
@@ -16,8 +15,8 @@ from pytest_recall.schedule.state import current
 from pytest_recall.trials.trial import Row, Trial
 from tests.helpers import kept
 from tests.helpers.project import DAY, Checkout, case, row, state_yaml
-from tests.helpers.replaying import QUICK, changed, quick_run
-from tests.helpers.repository import ENVIRONMENT, Repository
+from tests.helpers.replaying import QUICK, changed, push_recordings, quick_run
+from tests.helpers.repository import Repository
 from tests.helpers.talking import agent, calls, finished, talking
 from tests.helpers.upstream import Upstream
 
@@ -125,19 +124,6 @@ def test_the_next_push_replays_what_a_mixed_trial_has_recorded(
     result, asked = pushed(checkout, repository, lasting, source("conclude"))
     assert (result.ret, asked) == (pytest.ExitCode.OK, [])
     assert checkout.journal().header.ci_recordings == ("a",)
-
-
-def push_recordings(checkout: Checkout, repository: Repository, number: int) -> None:
-    """Keep what the newest run has recorded in the ref of a pull request, as `recall ci push` does."""
-    index = checkout.path / ".git/of-recordings"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(ENVIRONMENT, "GIT_INDEX_FILE", os.fspath(index))
-        for name in finished(checkout, RECORDINGS):
-            blob = repository.git("hash-object", "-w", f"{RECORDINGS}/{name}").strip()
-            place = f"eval/2026-03-10T1/cassettes/{name}"
-            repository.git("update-index", "--add", "--cacheinfo", f"100644,{blob},{place}")
-        commit = repository.git("commit-tree", "-m", "Recordings", repository.git("write-tree").strip()).strip()
-    repository.git("update-ref", f"refs/recall/pull/{number}", commit)
 
 
 def test_later_trials_are_asked_live_though_the_base_has_recorded_some(

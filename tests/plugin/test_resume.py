@@ -302,6 +302,12 @@ class TestBudget:
         assert Counter(upstream.prompts) == dict.fromkeys(NAMES, 1)
         assert checkout.scorecard()["cost"]["total"]["spent"]["usd"] == 12.0
 
+    def test_the_one_of_the_rubric_does_not_take_its_place(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = talkative(upstream, rubric=f"{RUBRIC}budget: 4\n").at(pytester)
+        assert checkout.run("eval", "--recall-mode=all", "--budget=8").ret == pytest.ExitCode.INTERRUPTED
+        checkout.run("eval", "--recall-resume")
+        assert checkout.journal().header.budget == 8.0
+
     @pytest.mark.parametrize("options", [("-n2",), ("--recall-concurrency=3",)], ids=["n2", "at once"])
     def test_calls_at_once_stay_within_it_as_well(
         self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, options: Workers

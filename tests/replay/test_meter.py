@@ -261,14 +261,3 @@ def test_no_case_begins_where_no_call_so_far_would_fit(folder: Path) -> None:
     assert other.balance().spent.refused == meter.balance().spent.refused == cost  # The other is of another process.
     assert meter.closed() == other.closed() == "the budget of $1.00 has no room for another call"
     assert (folder / "spent").read_bytes() == written, "who asks changes nothing"
-
-
-def test_of_what_is_left_of_a_day_the_whole_budget_is_named_as_well(folder: Path) -> None:
-    meter = Meter(1.0, Ledger(folder / "spent"), Pricing(call_of, price_of), of_day=8.0)
-    budget_named = "the $1.00 left of the budget of $8.00 for today"
-    with pytest.raises(RuntimeError, match=f"^{re.escape(budget_named)} has no room for another call: it may cost"):
-        meter.begin(asking(max_tokens=50)).wait(RuntimeError)
-    assert meter.closed() == f"{budget_named} has no room for another call"
-    meter.count(call(asking(), 30))
-    assert meter.closed() == f"{budget_named} is spent"
-    assert (meter.balance().budget, meter.balance().of_day) == (1.0, 8.0)

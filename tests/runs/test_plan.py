@@ -400,7 +400,7 @@ def test_a_budget_leaves_out_what_it_does_not_reach_and_says_so(place: Place) ->
     assert within_budget(replace(explicit, budget=0.01)).unaffordable == {}
 
 
-def test_the_budget_of_a_change_is_none_of_a_night(place: Place) -> None:
+def test_a_night_asks_in_its_own_order_until_its_budget_ends_it(place: Place) -> None:
     plan = replace(plan_of(place, [cases_file(place, "a")], changes=found_of(a=OTHER), mode="nightly"), budget=0.01)
     assert within_budget(plan) is plan
 

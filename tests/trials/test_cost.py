@@ -146,7 +146,6 @@ def test_what_an_estimated_call_costs_nothing_is_no_estimate() -> None:
             {},
             "spent $0.50 of the budget of $1.00, which has no room for another call, as one may cost $0.75",
         ),
-        (LedgerTotal(0.5), {"of_day": 3.0}, "spent $0.50 of the $1.00 left of the budget of $3.00 for today"),
         (LedgerTotal(0.5, refused=0.75), {"barred": "why not"}, "spent $0.50 of the budget of $1.00; why not"),
     ],
 )

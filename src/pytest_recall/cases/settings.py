@@ -90,8 +90,8 @@ class Settings(BaseModel):
     )
     budget: Dollars | None = Field(
         default=None,
-        description="US dollars that a pull request may spend, in a run that names no `--budget`; an affected case for"
-        " which nothing is left is not evaluated, and the check fails.",
+        description="US dollars that a run may spend which names no `--budget`; an affected case for which nothing is"
+        " left is not evaluated, and the check fails.",
     )
     thresholds: dict[str, Score] = Field(
         default={}, description="The lowest passing score by judge, where a case does not say."

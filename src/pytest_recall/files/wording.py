@@ -75,11 +75,9 @@ def dollars(amount: float, *, estimated: bool = False) -> str:
     return f"${whole}.{cents.rstrip('0').ljust(2, '0')}"
 
 
-def budget_words(budget: float, of_day: float | None = None) -> str:
-    """Return a budget as a noun; `of_day` is the whole one where earlier runs of the day have spent of it."""
-    if of_day is None:
-        return f"the budget of {dollars(budget)}"
-    return f"the {dollars(budget)} left of the budget of {dollars(of_day)} for today"
+def budget_words(budget: float) -> str:
+    """Return a budget as a noun."""
+    return f"the budget of {dollars(budget)}"
 
 
 def p_value(p: float) -> str:

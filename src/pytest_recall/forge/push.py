@@ -16,7 +16,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pytest_recall.files.disk import write_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import CASSETTES, FOLDER, Place
 from pytest_recall.files.git import Repository
@@ -27,11 +26,10 @@ from pytest_recall.replay.run_recordings import files_of_runs, library_of_runs, 
 from pytest_recall.runs import finish
 from pytest_recall.runs.base import default_branch
 from pytest_recall.runs.ci import job_of
-from pytest_recall.runs.evidence import RECORDINGS, REFS, RUNS, SPENT, ref_of, spent_text
+from pytest_recall.runs.evidence import RECORDINGS, REFS, RUNS, ref_of
 from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.schedule.events import events_of
 from pytest_recall.schedule.run_file import stem_of, write_run_file
-from pytest_recall.trials.cost import of_run, total
 from pytest_recall.trials.journal import NAME, Journal
 from pytest_recall.trials.record import Record
 
@@ -330,13 +328,13 @@ def push_recordings(
 ) -> str:
     """Add what the run of a pull request has left to the ref that no push to its branch drops; return a sentence.
 
-    Those are its recordings, its verdicts, and what it has spent; `run` names its folder there, and `scratch` is an
+    Those are its recordings and its verdicts; `run` names its folder there, and `scratch` is an
     empty folder. A recording in which a secret is found is left out, so that its case has no evidence later.
     """
     inside = place.eval_dir.resolve().relative_to(remote.top.resolve())
     recordings, secret = _recordings(place)
     files = {(inside / run / CASSETTES / name).as_posix(): path for name, path in recordings.items()}
-    files |= {(inside / run / name).as_posix(): path for name, path in _facts(record, scratch).items()}
+    files |= {(inside / run / name).as_posix(): path for name, path in _events(record, scratch).items()}
     left = f"; left out, since a secret is in them: {listed(secret)}" if secret else ""
     count = plural(len(recordings), "recording")
     if dry:
@@ -365,14 +363,12 @@ def _folder_of_recordings(place: Place) -> Path:
     return (place.artifacts.folder / RECORDINGS).resolve()
 
 
-def _facts(record: Record, scratch: Path) -> dict[str, Path]:
-    """Write the events of a run, and what it has spent, into a folder; return both by their names in the ref."""
+def _events(record: Record, scratch: Path) -> dict[str, Path]:
+    """Write the run file of a run into a folder, if its events say anything; return it by its name in the ref."""
     events = events_of(record.header, record.trials, len(record.trials))
     before = {trial.case_id: trial.row for trial in record.trials if trial.row is not None and not trial.arm}
     written = [write_run_file(scratch / RUNS, events, before)] if events.says_anything else []
-    usd = total(of_run(record)).spent.usd or 0.0
-    write_text(scratch / SPENT, spent_text(record.header.date, usd))
-    return {f"{RUNS}/{path.name}": path.resolve() for path in written} | {SPENT: (scratch / SPENT).resolve()}
+    return {f"{RUNS}/{path.name}": path.resolve() for path in written}
 
 
 def _missing_of_main(place: Place, record: Record) -> dict[str, Path]:

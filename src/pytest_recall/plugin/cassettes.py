@@ -141,15 +141,12 @@ class CassetteManager:
             player.repeat(rubric.repeatable_urls, self._shared_tape)
         self._hear_no_ends = player.interrupter.hear_ends()
 
-    def limit(self, budget: float, ledger_name: str, of_day: float | None = None) -> None:
-        """Let no call begin for which `budget` US dollars do not suffice, in all processes of the run together.
-
-        `of_day` is the budget of which earlier runs of the day have left this.
-        """
+    def limit(self, budget: float, ledger_name: str) -> None:
+        """Let no call begin for which `budget` US dollars do not suffice, in all processes of the run together."""
         from pytest_recall.models.prices import pricing
 
         ledger = Ledger(self._place.artifacts.folder / ledger_name)
-        self.player.meter = Meter(budget, ledger, pricing(self._prices), of_day)
+        self.player.meter = Meter(budget, ledger, pricing(self._prices))
 
     def let_nothing_out(self) -> None:
         """Refuse also those calls that a replay makes live."""

@@ -104,16 +104,3 @@ def planned(config: pytest.Config, plan: Plan, change: KnownChange) -> Plan:
     publishes = not job.public or plan.rubric.publish_answers
     keeps = change.recording.of_change and is_check and not job.fork and job.host == "github" and publishes
     return replace(plan, is_fork=job.fork, is_check=is_check, keeps_recordings=keeps).choosing()
-
-
-def budget_of(change: KnownChange, context: Context) -> tuple[float | None, float | None]:
-    """Return how many US dollars the run may spend by the rubric, and of how many, where runs of the day spent some.
-
-    What the command line names is not lessened by what was spent.
-    """
-    whole = change.rubric.budget
-    if whole is None or context.mode not in ("pr", "main"):
-        return None, None
-    spent = change.earlier.spent.get(context.date.isoformat(), 0.0)
-    is_own = change.recording.budget is None and change.recording.mode != "replay"
-    return max(whole - spent, 0.0), whole if spent and is_own else None

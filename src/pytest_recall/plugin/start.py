@@ -71,7 +71,7 @@ def wake(
     """Make the run over the case files `paths`: none, if marked tests are all there is."""
     from pytest_recall.cases.settings_file import read_settings
     from pytest_recall.plugin import portion
-    from pytest_recall.plugin.change import budget_of, change_of, planned
+    from pytest_recall.plugin.change import change_of, planned
     from pytest_recall.plugin.memories import read_source
     from pytest_recall.runs.affordable import within_budget
     from pytest_recall.runs.checkout import check_state
@@ -136,10 +136,10 @@ def wake(
         if kept is not None:
             run.resume(kept.folder, kept.record)
     # What is carried over is written beside the journal, so that the lock on that comes first.
-    budget, of_day = budget_of(change, context)
-    taken, rest = portion.carried(change.recording.within(budget), kept, plan)
+    limited = change.recording.within(rubric.budget) if kept is None else change.recording
+    taken, rest = portion.carried(limited, kept, plan)
     with usage_errors():
-        plan = replace(plan, rest=rest, budget=taken.budget, budget_of_day=of_day)
+        plan = replace(plan, rest=rest, budget=taken.budget)
         run.plan = within_budget(replace(plan, ledger=taken.ledger, early=taken.early))
     run.log.note(*change.notes)
     run.begin_recording(taken)
@@ -215,7 +215,7 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
     if asked.budget is not None:
         from pytest_recall.plugin.limits import BudgetGate
 
-        manager.limit(asked.budget, asked.ledger, plan.budget_of_day)
+        manager.limit(asked.budget, asked.ledger)
         run.config.pluginmanager.register(BudgetGate(manager), "recall-budget")
     return manager
 

@@ -57,7 +57,6 @@ def brief(node: Any) -> None:
             if plan.changes is None
             else {case_id: one.to_json() for case_id, one in plan.changes.only(chosen).findings.items()},
             "unaffordable": plan.unaffordable,
-            "budget_of_day": plan.budget_of_day,
             "rows": sent(plan.rows),
             "before": None if plan.before is plan.rows else sent(plan.before),
             "is_change": plan.base.is_change,
@@ -112,7 +111,6 @@ def follow(config: pytest.Config) -> None:
             rows=None if sent["before"] is None else _rows(sent["before"]),
         ),
         unaffordable=sent["unaffordable"],
-        budget_of_day=sent["budget_of_day"],
         changes=None if sent["changes"] is None else _changes(sent["changes"]),
         baselines=tuple(sent["baselines"]),
         shard=sent["shard"] and Shard(*sent["shard"]),

@@ -55,11 +55,10 @@ class LedgerTotal(NamedTuple):
 class Balance(NamedTuple):
     """How a budget in US dollars stands: what was spent of it, and why no call may begin whatever it costs.
 
-    `of_day` is the whole one where earlier runs of the day have spent of it. `barred` is empty where a call may begin.
+    `barred` is empty where a call may begin.
     """
 
     budget: float
-    of_day: float | None = None
     spent: LedgerTotal = LedgerTotal()
     barred: str = ""
 
@@ -228,11 +227,10 @@ def models_without_price(calls: Iterable[Call]) -> tuple[str, ...]:
     return tuple(sorted({call.model for call in calls if call.model and unpriced(call)}))
 
 
-def reason(budget: float, spent: float, unpriced_model: str = "", of_day: float | None = None) -> str:
+def reason(budget: float, spent: float, unpriced_model: str = "") -> str:
     """Return why no further call may begin once `spent` of `budget` dollars are gone; empty if one may.
 
-    What cannot be counted cannot be kept within a budget either. `of_day` is the budget of which earlier runs of the
-    day have left this.
+    What cannot be counted cannot be kept within a budget either.
     """
     if unpriced_model:
         return (
@@ -240,12 +238,12 @@ def reason(budget: float, spent: float, unpriced_model: str = "", of_day: float 
             f" add {price_entry(unpriced_model)} to rubric.yaml, in US dollars per million tokens, or leave out"
             " the budget"
         )
-    return f"{budget_words(budget, of_day)} is spent" if spent >= budget else ""
+    return f"{budget_words(budget)} is spent" if spent >= budget else ""
 
 
-def no_room(budget: float, of_day: float | None = None) -> str:
-    """Return why no further call may begin though something of `budget` is left; `of_day` is as for `reason`."""
-    return f"{budget_words(budget, of_day)} has no room for another call"
+def no_room(budget: float) -> str:
+    """Return why no further call may begin though something of `budget` is left."""
+    return f"{budget_words(budget)} has no room for another call"
 
 
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9][\w./@-]*(?::[\w./@-]+)*")
@@ -333,13 +331,11 @@ class Meter:
     """The budget of a run, which all of its processes share.
 
     A call that has begun is never cut off. It costs what it has reserved or less if its input has no more tokens than
-    are counted for it, and its answer is no longer than the request allows, or than any answer before it. `of_day` is
-    the budget of which earlier runs of the day have left this one; None where these spent nothing.
+    are counted for it, and its answer is no longer than the request allows, or than any answer before it.
     """
 
-    def __init__(self, budget: float, ledger: Ledger, pricing: Pricing, of_day: float | None = None) -> None:
+    def __init__(self, budget: float, ledger: Ledger, pricing: Pricing) -> None:
         self.budget = budget
-        self._of_day = of_day
         self._ledger = ledger
         self._price_of = pricing.price_of
         self.call_of = pricing.call_of
@@ -415,11 +411,11 @@ class Meter:
     def refuse(self, usd: float) -> str:
         """Return why a call that may cost so much does not begin, and let no further case begin."""
         state = self._ledger.state()
-        if why := reason(self.budget, state.spent, self._unpriced, self._of_day):
+        if why := reason(self.budget, state.spent, self._unpriced):
             return why
         self._ledger.close(usd)
         left = dollars(max(self.budget - state.spent, 0.0))
-        told = f"{no_room(self.budget, self._of_day)}: it may cost {dollars(usd)}, and {left}"
+        told = f"{no_room(self.budget)}: it may cost {dollars(usd)}, and {left}"
         if state.is_beyond(usd):
             return f"{told} is left"
         held = sum(state.reserved.values())
@@ -435,13 +431,13 @@ class Meter:
         That is so when a call was refused, or what is left is less than any call has cost.
         """
         sums = self.sums()
-        if why := reason(self.budget, sums.usd, self._unpriced, self._of_day):
+        if why := reason(self.budget, sums.usd, self._unpriced):
             return why
-        return "" if sums.refused is None else no_room(self.budget, self._of_day)
+        return "" if sums.refused is None else no_room(self.budget)
 
     def balance(self) -> Balance:
         """Return how the budget stands."""
-        return Balance(self.budget, self._of_day, self.sums(), self.barred())
+        return Balance(self.budget, self.sums(), self.barred())
 
     def sums(self) -> LedgerTotal:
         """Return what was spent so far."""

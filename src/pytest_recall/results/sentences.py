@@ -563,8 +563,8 @@ def _of_change(header: Header, card: Scorecard) -> str:
     if header.of_cases and (left := card.unwaived(header)):
         if dict(header.unaffordable).keys() & set(left):
             return (
-                "run it again on another day, or raise `budget` in the rubric of the target branch: it is what a pull"
-                " request may spend on a day"
+                "run it again, which asks these cases within a budget of its own, or raise `budget` in the rubric of"
+                " the target branch"
             )
         return "remove the cause and run it again: a case without a verdict has not passed"
     if card.waiver is not None:

@@ -36,7 +36,7 @@ def within_budget(plan: Plan) -> Plan:
     if plan.changes is None or plan.budget is None or plan.context.mode not in ("pr", "main") or not plan.scheduled:
         return plan
     counts = trial_counts(plan, plan.changes.reasons.keys())
-    left = beyond(plan.changes, plan.cases, plan.budget, plan.context.seed, counts, plan.budget_of_day)
+    left = beyond(plan.changes, plan.cases, plan.budget, plan.context.seed, counts)
     return replace(plan, unaffordable=left).choosing() if left else plan
 
 
@@ -59,6 +59,6 @@ def affected_lines(plan: Plan) -> Iterator[str]:
             told += f"; {cost.borrowed:,} of them by the mean of the others"
         if plan.budget is not None:
             reached = f"{cost.cases - len(plan.unaffordable):,}" if plan.unaffordable else "all"
-            told += f"; {budget_words(plan.budget, plan.budget_of_day)} reaches {reached} of them"
+            told += f"; {budget_words(plan.budget)} reaches {reached} of them"
         yield told
     yield from price_advice(cost.unpriced)

@@ -1,21 +1,18 @@
 """Find what CI keeps of the runs of a pull request, where no push to its branch drops it.
 
 It stands in a ref of the pull request, beside its branch: `refs/recall/pull/N`, with a folder for each run, which has
-its recordings, its run file and what it has spent. A force push, a rebase or a deleted file of the branch leaves them
+its recordings and its run file. A force push, a rebase or a deleted file of the branch leaves them
 alone, and a job that runs again finds what it has asked.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from contextlib import suppress
-from math import fsum
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import CASSETTES, Place
 from pytest_recall.files.git import Repository
@@ -31,7 +28,6 @@ OF_BASE = "recordings-of-base"
 """The folder there with the recordings of the base that answer what the cases of this run ask as before."""
 
 RUNS = "runs"
-SPENT = "spent.json"
 REFS = "refs/recall/pull/"
 """What the names of these refs begin with."""
 
@@ -45,12 +41,11 @@ class PullRuns(NamedTuple):
     """What earlier runs of pull requests have left, the oldest first.
 
     `recordings` are folders of cassettes, and `recorded_in` has that of each run. `events` are what their run files
-    hold, by name, and `spent` has US dollars by day.
+    hold, by name.
     """
 
     recordings: tuple[Path, ...] = ()
     events: Mapping[str, Events] = MappingProxyType({})
-    spent: Mapping[str, float] = MappingProxyType({})
     recorded_in: Mapping[str, Path] = MappingProxyType({})
 
 
@@ -81,7 +76,6 @@ def _runs(place: Place, refs: list[str], scratch: Path) -> PullRuns:
         return NO_RUNS
     recordings: list[Path] = []
     events: dict[str, Events] = {}
-    spent: dict[str, list[float]] = {}
     recorded_in: dict[str, Path] = {}
     for number, ref in enumerate(ref for ref in refs if repository.first_of([ref])):
         there = scratch / f"pull-{number}"
@@ -94,11 +88,7 @@ def _runs(place: Place, refs: list[str], scratch: Path) -> PullRuns:
             events |= found
             if (run / CASSETTES).is_dir():
                 recorded_in |= {one.run: run / CASSETTES for one in found.values()}
-            if (run / SPENT).is_file():
-                day, usd = _spent(run / SPENT, f"{ref}:{run.name}/{SPENT}")
-                spent.setdefault(day, []).append(usd)
-    by_day = {day: fsum(amounts) for day, amounts in spent.items()}
-    return PullRuns(tuple(recordings), events, by_day, recorded_in)
+    return PullRuns(tuple(recordings), events, recorded_in)
 
 
 def with_trials(runs: PullRuns) -> PullRuns:
@@ -124,20 +114,6 @@ def with_trials(runs: PullRuns) -> PullRuns:
         for name, one in runs.events.items()
     }
     return runs._replace(events=events)
-
-
-def spent_text(day: str, usd: float) -> str:
-    """Return the text of the file that says what a run has spent, in US dollars."""
-    return json.dumps({"date": day, "usd": usd}) + "\n"
-
-
-def _spent(path: Path, name: str) -> tuple[str, float]:
-    try:
-        plain = json.loads(read_text(path, name))
-        day, usd = str(plain["date"]), float(plain["usd"])
-    except (ValueError, KeyError, TypeError):
-        raise RecallError(f"{name}: does not say what the run has spent; delete the ref to forget it") from None
-    return day, usd
 
 
 def _repository(place: Place) -> Repository | None:

@@ -98,7 +98,6 @@ class Plan:
     picks what its `rest` has left.
     `collected` are the cases that pytest has left of those that a person chose, None before that is known.
     `earlier_verdicts` are those of earlier runs of the same change that hold, so that their cases are not asked again.
-    `budget_of_day` is the one of which earlier runs of the day have left `budget`; None where these spent nothing.
     `is_check` says that the run is that of a job for a pull request, `is_fork` that its change comes from another
     repository, and `keeps_recordings` that CI keeps what it records beside the branch.
 
@@ -131,7 +130,6 @@ class Plan:
     rest: Rest | None = None
     settings: tuple[str, ...] = ()
     budget: float | None = None
-    budget_of_day: float | None = None
     ledger: str = ""
     early: str = ""
     recording: RecordingFacts = RECORDS_NOTHING

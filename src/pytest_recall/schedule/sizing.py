@@ -60,12 +60,10 @@ def recommended(cases: int, usd: float | None) -> list[RecommendedLine]:
 
 def _budget(cases: int, usd: float | None) -> RecommendedLine:
     if not usd:
-        why = "US dollars that a pull request may spend; write what all cases cost once, which no run has shown yet"
+        why = "US dollars that a run may spend; write what all cases cost once, which no run has shown yet"
         return RecommendedLine("budget", str(EXAMPLE_BUDGET), why, is_comment=True)
     amount = math.ceil(usd) if usd > 10 else math.ceil(usd * 100) / 100
-    return RecommendedLine(
-        "budget", f"{amount:g}", f"US dollars that a pull request may spend: what {cases:,} cases cost once"
-    )
+    return RecommendedLine("budget", f"{amount:g}", f"US dollars that a run may spend: what {cases:,} cases cost once")
 
 
 def aligned(lines: Sequence[RecommendedLine]) -> list[str]:

@@ -75,13 +75,12 @@ def beyond(
     budget: float,
     seed: str,
     counts: Counts = MappingProxyType({}),
-    of_day: float | None = None,
 ) -> dict[str, str]:
     """Return the affected cases for which `budget` US dollars do not suffice, each with why.
 
     A case costs what a trial of its recording has cost, as often as it is expected to be asked, and one without a price
     what the others do in the mean. Its last call begins only while there is room for what that reserves. None is beyond
-    the budget where no price is known. `of_day` is the budget of which earlier runs of the day have left this.
+    the budget where no price is known.
     """
     asked = {case_id: changes.findings[case_id].key for case_id in changes.reasons if case_id in case_ids}
     prices = _prices(changes, asked, counts)
@@ -93,7 +92,7 @@ def beyond(
         if left < round(changes.findings[case_id].headroom * _MICRO):
             break
         reached.add(case_id)
-    why = f"{budget_words(budget, of_day)} does not reach it"
+    why = f"{budget_words(budget)} does not reach it"
     return {case_id: why for case_id in asked if case_id not in reached}
 
 

@@ -120,7 +120,7 @@ def budget_line(
 
     `left` counts the cases that baselines were not asked, by name. What was `let_through` is in no budget.
     """
-    spent, budget = balance.spent, budget_words(balance.budget, balance.of_day)
+    spent, budget = balance.spent, budget_words(balance.budget)
     line = f"spent {dollars(spent.usd, estimated=spent.estimated)} of {budget}"
     without = [f"{plural(spent.unknown, 'call')} of unknown cost"] if spent.unknown else []
     without += ["what the rubric lets through"] if any(let_through) else []
