@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
-from pytest_recall.horizon.passes.work import Dice
+from offline_story.dice import Dice
 
 _FIRST = (
     *("Ingrid", "Mateo", "Saoirse", "Tomasz", "Amina", "Callum", "Yara", "Henrik", "Noor", "Beatriz"),

@@ -12,10 +12,11 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from offline_story.company import offline_persona, offline_story
+from offline_story.dice import Dice
 from offline_story.order_lines import order_lines
 from pytest_recall.files.strict_yaml import block
 from pytest_recall.horizon.day import Brief, Correction, PastEntry, Phase, Strand, Touch, entry_of, people_known
-from pytest_recall.horizon.passes.work import Attempt, Dice, Done, Job, StoryRequest
+from pytest_recall.horizon.passes.work import Attempt, Done, Job, StoryRequest
 from pytest_recall.horizon.persona import PRINCIPAL, Arc, ArcType, Persona
 from pytest_recall.models.model import ModelError
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from offline_story.dice import Dice
 from offline_story.orders import COLOURS, FIRMS, LINES, ROOMS, RUMOURS, THINGS
 from pytest_recall.horizon.day import people_known
-from pytest_recall.horizon.passes.work import Dice
 from pytest_recall.horizon.persona import PRINCIPAL, Persona, SessionSpec
 
 LONGEST = 14

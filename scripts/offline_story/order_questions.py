@@ -7,15 +7,14 @@ from functools import cached_property
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
+from offline_story.day_sentences import ToldDay, sentences
 from offline_story.orders import ROOMS, THINGS, Order, OrderBook, OrderStep, steps_of
+from offline_story.proposals import chosen, facts, of_story, of_texts, shuffled, to_answer, to_refuse
+from offline_story.scene import Proposal, Scene, drawn, made, scene_of
 from pytest_recall.horizon.corpus import Corpus
-from pytest_recall.horizon.facts import ToldDay, sentences
-from pytest_recall.horizon.passes.questioner import scene_of
 from pytest_recall.horizon.passes.questions import QuestionRequest
 from pytest_recall.horizon.persona import sessions_in
-from pytest_recall.horizon.proposals import chosen, facts, of_story, of_texts, shuffled, to_answer, to_refuse
 from pytest_recall.horizon.salvage import Salvaged
-from pytest_recall.horizon.scene import Proposal, Scene, drawn, made
 
 SOME = 3
 """Orders of one person that a question names, at most."""

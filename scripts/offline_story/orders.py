@@ -13,7 +13,7 @@ from datetime import date
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from pytest_recall.horizon.facts import ToldDay
+from offline_story.day_sentences import ToldDay
 
 THINGS: Mapping[str, str] = {
     "torches": "flashlights",

@@ -15,7 +15,6 @@ import yaml
 
 from pytest_recall.cli import main
 from pytest_recall.files import strict_yaml
-from pytest_recall.horizon.day_forms import read_turns
 from tests.cli.samples import environment, recall
 from tests.helpers import programs
 from tests.helpers.command import Done
@@ -79,6 +78,17 @@ def proposing(asked: Asked) -> Answer:
     return chat(json.dumps([proposal(day * 10, day), proposal(day * 10 + 1, day)]))
 
 
+@pytest.mark.parametrize("command", ["generate-qa", "generate-conversations", "generate-tool-calls"])
+def test_a_selector_of_no_model_is_refused_with_those_that_there_are(
+    bench: Command, persona: Path, command: str
+) -> None:
+    before = sorted(persona.rglob("*"))
+    done = bench(command, "--model", "offline")
+    assert (done.code, done.out) == (2, "")
+    assert all(name in done.err for name in ("'offline'", "anthropic", "openai", "python"))
+    assert sorted(persona.rglob("*")) == before
+
+
 class TestQuestions:
     """Questions, window by window."""
 
@@ -125,7 +135,8 @@ class TestQuestions:
         assert len(upstream.asked) == 1
 
     def test_boundary_questions_keep_no_standard_window_from_being_written(self, bench: Command, said: Any) -> None:
-        assert bench("generate-qa", "--model", "offline", "--mode", "boundary").code == 0
+        refused = said(chat(json.dumps([{**proposal(1, 2), "answer": "Decline to disclose that."}])))
+        assert bench("generate-qa", *model(refused), "--mode", "boundary", "--query-session", "health").code == 0
         upstream = said(proposing)
         assert bench("generate-qa", *model(upstream), "--interval", "5").code == 0
         assert len(upstream.asked) == 2
@@ -214,16 +225,12 @@ class TestQuestions:
     @pytest.mark.parametrize(
         ("more", "told"),
         [
-            (("--model", "offline", "--query-session", "lease"), "--query-session: has an effect with --mode boundary"),
+            (("--query-session", "lease"), "--query-session: has an effect with --mode boundary"),
             (
-                ("--model", "offline", "--mode", "boundary", "--query-session", "leas"),
+                ("--mode", "boundary", "--query-session", "leas"),
                 "--query-session: `leas` is unknown; did you mean `lease`?",
             ),
-            (
-                ("--model", "offline", "--timeout", "9"),
-                "--timeout is for models, and has no effect with --model offline",
-            ),
-            (("--model", "offline", "--start", "11"), "--start: 11 is after 10, the last day that there is; begin"),
+            (("--start", "11"), "--start: 11 is after 10, the last day that there is; begin"),
             ((), "--model: is not given, and no profile names one"),
         ],
     )
@@ -257,7 +264,7 @@ class TestQuestions:
         def windows(part: dict[str, Any], *more: str) -> tuple[Any, str]:
             plain = {"persona": {"id": "workshop", "dir": "persona", "arcs": tenday.ARCS}, "generate": part}
             (tmp_path / "run.yaml").write_text(json.dumps(plain))
-            asking = ("--model", "offline", "--interval", "2", "--dry-run", "--json", *more)
+            asking = ("--model", "openai:gpt-4o-mini", "--interval", "2", "--dry-run", "--json", *more)
             assert main(["bench", "generate-qa", "--profile", str(tmp_path / "run.yaml"), *asking]) == 0
             captured = capsys.readouterr()
             return json.loads(captured.out)["windows"], captured.err
@@ -374,23 +381,6 @@ class TestConversations:
         upstream = said(chat(json.dumps(turns)))
         assert bench("generate-conversations", *model(upstream), "--days", "1").code == 2
 
-    def test_without_a_model_the_notes_are_the_answers(self, bench: Command, persona: Path) -> None:
-        assert bench("generate-conversations", "--model", "offline", "--dry-run").out == "10 days: no call\n"
-        done = bench("generate-conversations", "--model", "offline", "--format", "json")
-        assert (done.code, done.err) == (0, "")
-        assert done.out.endswith("10 days written, 0 were there, 0 left out; no call was made\n")
-        for path in sorted(persona.glob("conversations*/conv-*.json")):
-            turns = read_turns(path.read_text(encoding="utf-8"))
-            notes = (persona / "memories-10d" / path.name.replace("conv", "day").replace("json", "md")).read_text()
-            assert all(line in notes for turn in turns[1::2] for line in turn.content.splitlines())
-        kept = bench("generate-conversations", "--model", "offline:2", "--format", "json")
-        assert "0 days written, 10 were there" in kept.out
-
-    def test_an_option_for_models_has_no_effect_without_one(self, bench: Command) -> None:
-        done = bench("generate-conversations", "--model", "offline", "--temperature", "0.5")
-        told = "recall: --temperature is for models, and has no effect with --model offline; remove it\n"
-        assert (done.code, done.err) == (2, told)
-
     def test_a_day_that_is_not_there(self, bench: Command) -> None:
         assert bench("generate-conversations", "--model", "openai", "--start", "11").code == 2
 
@@ -404,16 +394,6 @@ def calling(asked: Asked) -> Answer:
 
 
 class TestToolCalls:
-    def test_without_a_model_what_has_a_figure_is_kept(self, bench: Command, persona: Path) -> None:
-        assert bench("generate-tool-calls", "--model", "offline").code == 0
-        found = [yaml.safe_load(path.read_text()) for path in sorted(persona.glob("tools*/day-*.yaml"))]
-        assert [one["day"] for one in found] == list(range(1, 11))
-        for one in found:
-            notes = (persona / "memories-10d" / f"day-{one['day']:04}.md").read_text()
-            assert one["calls"]
-            assert all(call["content"].partition(": ")[2] in notes for call in one["calls"])
-            assert all(f"# session: {call['session']}" in notes for call in one["calls"])
-
     """What would have been saved."""
 
     def test_the_published_form(self, bench: Command, said: Any, persona: Path) -> None:

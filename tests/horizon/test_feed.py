@@ -31,6 +31,23 @@ class Keeps:
         return sorted(self.kept, key=lambda one: -len(words & set(one["text"].lower().split())))[:limit]
 """
 
+RETELLS = """
+import json
+
+def retold(prompt):
+    rows, session = [], ""
+    for line in prompt.splitlines():
+        if line.startswith("# session: "):
+            session = line.removeprefix("# session: ")
+        elif session and line.strip() and not line.startswith(("#", "END")):
+            rows.append({"session": session, "tool": "memorySave", "content": line})
+    if "memorySave" in prompt:
+        return json.dumps({"calls": rows})
+    notes = "\\n".join(row["content"] for row in rows)
+    return json.dumps([{"role": "user", "content": "And?"}, {"role": "assistant", "content": notes}])
+"""
+"""A model that keeps each line of the notes, and tells them in a conversation."""
+
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +61,8 @@ def told() -> list[dict[str, Any]]:
 
 
 def generated(*command: str) -> None:
-    assert main(["bench", *command, "--model", "offline", "--persona", "clerk"]) == 0
+    Path("retells.py").write_text(RETELLS)
+    assert main(["bench", *command, "--model", "python:retells.py:retold", "--persona", "clerk"]) == 0
 
 
 def test_the_calls_of_a_tool_are_told_one_by_one_in_their_sessions(capsys: pytest.CaptureFixture[str]) -> None:

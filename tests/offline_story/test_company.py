@@ -6,9 +6,9 @@ from datetime import date
 
 import pytest
 from offline_story.company import offline_persona, offline_story
+from offline_story.dice import Dice
 
 from pytest_recall.horizon.consistency import SHORTEST, persona_problems, story_problems
-from pytest_recall.horizon.passes.work import Dice
 from pytest_recall.horizon.persona import Persona, Story
 
 

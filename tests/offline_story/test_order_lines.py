@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from offline_story.day_sentences import ToldDay
+from offline_story.dice import Dice
 from offline_story.order_lines import LONGEST, order_lines
 from offline_story.orders import OrderBook
 
-from pytest_recall.horizon.facts import ToldDay
-from pytest_recall.horizon.passes.work import Dice
 from pytest_recall.horizon.persona import Persona
 from tests.helpers.stories import EPOCH, PERSONA
 

@@ -6,12 +6,12 @@ from datetime import date
 from typing import Any
 
 import pytest
+from offline_story.day_sentences import ToldDay
 from offline_story.order_questions import order_proposals
 from offline_story.orders import ROOMS, THINGS, OrderBook
+from offline_story.scene import Scene
 
-from pytest_recall.horizon.facts import ToldDay
 from pytest_recall.horizon.persona import Persona, Story
-from pytest_recall.horizon.scene import Scene
 from tests.helpers.stories import PERSONA
 
 

@@ -7,9 +7,10 @@ from datetime import date
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from offline_story.day_sentences import ToldDay
 from offline_story.orders import COLOURS, FIRMS, LINES, ROOMS, RUMOURS, THINGS, Order, OrderBook, Step, steps_of
 
-from pytest_recall.horizon.facts import ToldDay, words
+from pytest_recall.horizon.facts import words
 
 ORDER = Order("Ben Carver", "lanterns", "the attic")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.horizon.passes.work import Dice, PassProgress, Work, seed_of
+from pytest_recall.horizon.passes.work import PassProgress, Work
 from pytest_recall.models.model import ModelError, Reply
 from pytest_recall.replay.exchange import Tokens
 from tests.helpers.scripted import Scripted
@@ -68,27 +68,3 @@ def test_progress_is_a_line_for_each_tenth_where_nobody_watches(capsys: pytest.C
     assert len(lines) == 10
     assert lines[0] == "recall: day 4 of 40"
     assert lines[-1] == "recall: day 40 of 40"
-
-
-@pytest.mark.parametrize(
-    ("selector", "seed"),
-    [
-        ("offline", "0"),
-        ("offline:", "0"),
-        ("offline:7", "7"),
-        (" offline:a b ", "a b"),
-        ("openai", None),
-        ("off", None),
-    ],
-)
-def test_a_selector_says_whether_a_model_is_asked(selector: str, seed: str | None) -> None:
-    assert seed_of(selector) == seed
-
-
-def test_the_dice_fall_alike_for_the_same_key_and_all_numbers_come() -> None:
-    assert {Dice("0").number(1, 6, key) for key in range(200)} == {1, 2, 3, 4, 5, 6}
-    assert Dice("0").number(0, 10**6, "a") == Dice("0").number(0, 10**6, "a") != Dice("1").number(0, 10**6, "a")
-    assert Dice("0").number(0, 10**6, "a", "b") != Dice("0").number(0, 10**6, "ab")
-    drawn = Dice("0").several(range(10), 10, "x")
-    assert sorted(drawn) == list(range(10))
-    assert Dice("0").several("ab", 5, "x") == Dice("0").several("ab", 2, "x")

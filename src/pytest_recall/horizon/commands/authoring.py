@@ -30,11 +30,11 @@ from pytest_recall.horizon.commands.options import (
     profile_of,
     root_of,
     say_unused,
+    selector_of,
     settled,
     span_of,
     spent,
     spent_line,
-    writer_of,
     writing,
 )
 
@@ -104,7 +104,7 @@ def run_create_persona(args: argparse.Namespace) -> int:
     from pytest_recall.horizon.persona import DEFAULT_EPOCH
 
     profile = profile_of(args)
-    model = writer_of(args, profile, "creation", "generation")
+    model = selector_of(args, profile, "creation", "generation")
     args.persona = folder_of(args, profile)
     arcs, days = _story(args, profile)
     say_unused(args, profile, "days", "end", *ASKING)
@@ -258,7 +258,7 @@ def run_generate(args: argparse.Namespace) -> int:
     from pytest_recall.horizon.passes.days import WantedDays
 
     profile = profile_of(args)
-    model = writer_of(args, profile, "generation")
+    model = selector_of(args, profile, "generation")
     corpus = corpus_of(args, profile)
     say_unused(args, profile, *RANGE, "history_window", *ASKING)
     settled(args, profile, GENERATE_USUAL)

@@ -185,28 +185,14 @@ def settled(args: argparse.Namespace, profile: Profile | None, usual: Usual) -> 
 
 def selector_of(args: argparse.Namespace, profile: Profile | None, *kinds: str) -> str:
     """Return the model that is given, else the first of these kinds that a profile names. Raises RecallError."""
-    found = _selected(args, profile, *kinds)
-    if found is None:
-        raise RecallError("--model: is not given, and no profile names one; `recall judges models` prints the forms")
-    return found
+    from pytest_recall.horizon.corpus import FERRY_OFFICE
 
-
-def _selected(args: argparse.Namespace, profile: Profile | None, *kinds: str) -> str | None:
     written = [] if profile is None else [getattr(profile.models, kind) for kind in kinds]
     found: str | None = args.model or next((one for one in written if one), None)
-    return found
-
-
-def writer_of(args: argparse.Namespace, profile: Profile | None, *kinds: str) -> str:
-    """Return the model that is to write a persona or its days. Raises RecallError if none is named."""
-    from pytest_recall.horizon.corpus import FERRY_OFFICE
-    from pytest_recall.horizon.passes.work import seed_of
-
-    found = _selected(args, profile, *kinds)
-    if found is None or seed_of(found) is not None:
+    if found is None:
         raise RecallError(
-            "--model: names no model, and a model writes a persona and its days; name one, or run the shipped persona"
-            f" with `recall bench run --persona {FERRY_OFFICE}`"
+            "--model: is not given, and no profile names one; name a model, or run the shipped persona with"
+            f" `recall bench run --persona {FERRY_OFFICE}`"
         )
     return found
 
@@ -220,10 +206,8 @@ def root_of(args: argparse.Namespace) -> Path:
 @contextmanager
 def working(selector: str, args: argparse.Namespace) -> Iterator[Work]:
     """Yield what asks the model. Raises RecallError if there is none, or something is missing for it."""
-    from pytest_recall.horizon.passes.work import Work, seed_of
+    from pytest_recall.horizon.passes.work import Work
 
-    if seed_of(selector) is not None:
-        raise RecallError(f"--model: {selector!r} asks no model, and this needs one; pass a real model")
     with model_of(selector, args.timeout, root_of(args)) as model:
         if not args.dry_run:
             model.ready()
@@ -251,13 +235,13 @@ class AuthorOptions(NamedTuple):
     work: Work
 
 
-def spent(work: Work | None) -> dict[str, Any]:
+def spent(work: Work) -> dict[str, Any]:
     """Return how many calls were made, and their cost in US dollars, None if it is not known."""
     bill = _bill(work)
     return {"calls": bill.calls, "usd": None if bill.unpriced else bill.usd}
 
 
-def spent_line(work: Work | None) -> str:
+def spent_line(work: Work) -> str:
     """Return in words what was spent."""
     from pytest_recall.trials.cost_text import price
 
@@ -267,20 +251,10 @@ def spent_line(work: Work | None) -> str:
     return f"{plural(bill.calls, 'call')}, {'price unknown' if bill.known is None else price(bill)}"
 
 
-def _bill(work: Work | None) -> Bill:
+def _bill(work: Work) -> Bill:
     from pytest_recall.trials.cost import spend_of
 
-    return spend_of(work.bought if work else ()).spent
-
-
-def check_effect(model: str, given: dict[str, object]) -> None:
-    """Refuse options, by name, that are set and have no effect since no model is asked."""
-    from pytest_recall.horizon.passes.work import seed_of
-
-    if seed_of(model) is not None:
-        for name, value in given.items():
-            if value is not None:
-                raise RecallError(f"{name} is for models, and has no effect with --model {model}; remove it")
+    return spend_of(work.bought).spent
 
 
 @contextmanager

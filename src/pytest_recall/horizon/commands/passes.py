@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_recall.cli.common import Commands, placeless, say
-from pytest_recall.files.disk import write_text
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.wording import plural
 from pytest_recall.horizon.commands.options import (
@@ -21,7 +20,6 @@ from pytest_recall.horizon.commands.options import (
     add_days,
     add_folders,
     add_persona,
-    check_effect,
     corpus_of,
     count,
     days_of,
@@ -38,8 +36,9 @@ from pytest_recall.horizon.commands.options import (
 if TYPE_CHECKING:
     from pytest_recall.horizon.corpus import Corpus
     from pytest_recall.horizon.passes.daily import Asking, LeftOut
-    from pytest_recall.horizon.passes.questions import PassOutcome, QuestionPlan, QuestionWriter
-    from pytest_recall.horizon.passes.work import PassEstimate, Work
+    from pytest_recall.horizon.passes.questioner import Questioner
+    from pytest_recall.horizon.passes.questions import PassOutcome, QuestionPlan
+    from pytest_recall.horizon.passes.work import Work
     from pytest_recall.horizon.profile import Profile
 
 
@@ -60,68 +59,34 @@ def daily(
     path: Callable[[Corpus, int], Path],
     prompts: Callable[[Corpus, int], tuple[str, str]],
     write: Callable[[Corpus, Sequence[int], Work, Asking], list[LeftOut]],
-    retold: Callable[[Corpus, int, str], str],
 ) -> int:
     """Have the days written that are not there, or only say what it would take, and return the exit code.
 
     `kinds` are the models of a profile that may write, the first of them that it names; `path` is where a day's
-    file is, and `retold` its text by the author who asks no model, of a seed.
+    file is.
     """
-    from pytest_recall.horizon.passes.daily import Asking, LeftOut
-    from pytest_recall.horizon.passes.work import PassEstimate, forecast, seed_of, sizes_of
+    from pytest_recall.horizon.corpus import alone
+    from pytest_recall.horizon.passes.daily import Asking, reasons
+    from pytest_recall.horizon.passes.work import forecast, sentence, sizes_of
 
     profile = profile_of(args)
     corpus = corpus_of(args, profile)
     days = days_of(args, profile, corpus)
     say_unused(args, profile, *RANGE, *ASKING)
     selector = selector_of(args, profile, *kinds)
-    if (seed := seed_of(selector)) is not None:
-        options = {f"--{name.replace('_', '-')}": getattr(args, name) for name in (*ASKING, "timeout")}
-        check_effect(selector, {**options, "--concurrency": None if args.concurrency == 1 else args.concurrency})
-
-        def tell(wanted: Sequence[int]) -> list[LeftOut]:
-            texts = ((day, retold(corpus, day, seed)) for day in wanted)
-            return [LeftOut(day, "the day says nothing") for day, text in texts if not _write(path(corpus, day), text)]
-
-        return _pass(args, corpus, days, path, lambda _: PassEstimate(0, 0, 0, 0.0), tell, None)
     settled(args, profile, usual)
-    with working(selector, args) as work:
-        asking = Asking(args.temperature, args.max_tokens)
-        return _pass(
-            args,
-            corpus,
-            days,
-            path,
-            lambda wanted: forecast(work.model, sizes_of((prompts(corpus, day) for day in wanted), args.max_tokens)),
-            lambda wanted: write(corpus, wanted, work, asking) if wanted else [],
-            work,
-        )
-
-
-def _pass(
-    args: argparse.Namespace,
-    corpus: Corpus,
-    days: Sequence[int],
-    path: Callable[[Corpus, int], Path],
-    estimate: Callable[[Sequence[int]], PassEstimate],
-    write: Callable[[Sequence[int]], list[LeftOut]],
-    work: Work | None,
-) -> int:
-    """Have `write` write the days that are not there, or only say what it would take, and return the exit code."""
-    from pytest_recall.horizon.corpus import alone
-    from pytest_recall.horizon.passes.daily import reasons
-    from pytest_recall.horizon.passes.work import sentence
-
     folder = path(corpus, days[0]).parent
-    if args.dry_run:
-        wanted = _wanted(args, corpus, days, path)
-        kept, found = len(days) - len(wanted), estimate(wanted)
-        plain = {"version": 1, "days": len(wanted), "kept": kept, **found._asdict()}
-        print(json.dumps(plain, indent=2) if args.json else sentence(plural(len(wanted), "day"), found, kept))
-        return 0
-    with alone(corpus.path, folder):
-        wanted = _wanted(args, corpus, days, path)
-        left_out = write(wanted)
+    with working(selector, args) as work:
+        if args.dry_run:
+            wanted = _wanted(args, corpus, days, path)
+            sizes = sizes_of((prompts(corpus, day) for day in wanted), args.max_tokens)
+            kept, found = len(days) - len(wanted), forecast(work.model, sizes)
+            plain = {"version": 1, "days": len(wanted), "kept": kept, **found._asdict()}
+            print(json.dumps(plain, indent=2) if args.json else sentence(plural(len(wanted), "day"), found, kept))
+            return 0
+        with alone(corpus.path, folder):
+            wanted = _wanted(args, corpus, days, path)
+            left_out = write(corpus, wanted, work, Asking(args.temperature, args.max_tokens)) if wanted else []
     for told in reasons(left_out):
         say(told)
     done, kept = len(wanted) - len(left_out), len(days) - len(wanted)
@@ -132,13 +97,6 @@ def _pass(
         told = f"{plural(done, 'day')} written, {kept:,} were there, {len(left_out):,} left out"
         print(f"{folder}: {told}; {spent_line(work)}")
     return 2 if left_out else 0
-
-
-def _write(path: Path, text: str) -> bool:
-    """Write a day's file; return whether there was anything to write."""
-    if text:
-        write_text(path, text, durable=True)
-    return bool(text)
 
 
 def _wanted(
@@ -154,8 +112,6 @@ reply that cannot be read is asked for once more; after that the day is left out
 
   recall bench generate-conversations --persona personas/assistant --arcs arcs-60d.yaml --model openai:gpt-5.5
   recall bench generate-conversations --profile run.yaml --days 10 --format json --concurrency 4
-
---model offline[:SEED] asks no model: the user asks about the topics of the day, and its notes are the answers.
 
 Exits with 2 if a day had to be left out. Run the same command again to resume a stopped one.
 """
@@ -182,7 +138,6 @@ def run_conversations(args: argparse.Namespace) -> int:
     from pytest_recall.horizon.passes.daily import (
         conversation_path,
         conversation_prompts,
-        conversation_retold,
         write_conversations,
     )
 
@@ -193,7 +148,6 @@ def run_conversations(args: argparse.Namespace) -> int:
         path=partial(conversation_path, form=args.format),
         prompts=conversation_prompts,
         write=partial(write_conversations, form=args.format),
-        retold=partial(conversation_retold, form=args.format),
     )
 
 
@@ -206,8 +160,6 @@ Days come one after the other, since each is shown the calls of the day before, 
 --concurrency N they are cut into N stretches; the first day of each has no day before, unless its file is there.
 
   recall bench generate-tool-calls --persona personas/assistant --arcs arcs-60d.yaml --model openai:gpt-5.5
-
---model offline asks no model: each line of the notes with a figure, a date or someone's words is a call.
 
 Exits with 2 if a day had to be left out. Run the same command again to resume a stopped one.
 """
@@ -230,7 +182,7 @@ def run_tool_calls(args: argparse.Namespace) -> int:
     """Run the command."""
     from functools import partial
 
-    from pytest_recall.horizon.passes.daily import calls_path, tool_call_prompts, tool_calls_retold, write_tool_calls
+    from pytest_recall.horizon.passes.daily import calls_path, tool_call_prompts, write_tool_calls
 
     return daily(
         args,
@@ -239,7 +191,6 @@ def run_tool_calls(args: argparse.Namespace) -> int:
         path=calls_path,
         prompts=tool_call_prompts,
         write=partial(write_tool_calls, tell=say),
-        retold=tool_calls_retold,
     )
 
 
@@ -252,13 +203,11 @@ that was cut off is used as far as it goes.
 --mode boundary asks about isolated sessions: questions that must be refused in --query-session, with references that
 tell nothing of what was said, and for every two of them one that is asked in the session itself and must be answered.
 
---model offline[:SEED] asks no model: questions are made of the days' own dates, numbers, corrections and events.
-
 Run the same command again to resume a stopped one. DIR/.recall-bench has which days are covered; for questions that
 were not written by this command nothing is known, and --start says where to begin.
 
   recall bench generate-qa --persona personas/assistant --arcs arcs-60d.yaml --model openai:gpt-5.5
-  recall bench generate-qa --persona personas/assistant --arcs arcs-60d.yaml --model offline --mode boundary
+  recall bench generate-qa --persona personas/assistant --arcs arcs-60d.yaml --model openai:gpt-5.5 --mode boundary
 
 Exits with 2 if a window had to be left out.
 """
@@ -286,9 +235,8 @@ def add_qa(commands: Commands) -> None:
 
 def run_qa(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.horizon.passes.questioner import Questioner, TemplateWriter
+    from pytest_recall.horizon.passes.questioner import Questioner
     from pytest_recall.horizon.passes.questions import QuestionPlan
-    from pytest_recall.horizon.passes.work import seed_of
     from pytest_recall.horizon.persona import PRINCIPAL
 
     profile = profile_of(args)
@@ -314,14 +262,10 @@ def run_qa(args: argparse.Namespace) -> int:
         query_session=args.query_session or PRINCIPAL,
     )
     selector = selector_of(args, profile, "generation")
-    given = {"--temperature": args.temperature, "--max-tokens": args.max_tokens, "--timeout": args.timeout}
-    check_effect(selector, given)
-    say_unused(args, profile, *RANGE, *(() if seed_of(selector) else ASKING))
+    say_unused(args, profile, *RANGE, *ASKING)
     settled(args, profile, QA_USUAL)
-    if (seed := seed_of(selector)) is not None:
-        return _go(args, corpus, plan, TemplateWriter(corpus, seed), None)
     with working(selector, args) as work:
-        return _go(args, corpus, plan, Questioner(corpus, work, args.temperature, args.max_tokens), work)
+        return _go(args, corpus, plan, Questioner(corpus, work, args.temperature, args.max_tokens))
 
 
 def _range(args: argparse.Namespace, profile: Profile | None, interval: int) -> tuple[int | None, int | None]:
@@ -334,39 +278,33 @@ def _range(args: argparse.Namespace, profile: Profile | None, interval: int) -> 
     return None if part.start is None else part.start + interval - 1, part.end
 
 
-def _go(args: argparse.Namespace, corpus: Corpus, plan: QuestionPlan, writer: QuestionWriter, work: Work | None) -> int:
+def _go(args: argparse.Namespace, corpus: Corpus, plan: QuestionPlan, writer: Questioner) -> int:
     from pytest_recall.horizon.passes.questions import write_questions
 
     if args.dry_run:
         return _dry_run(args, corpus, plan, writer)
     outcome = write_questions(corpus, plan, writer, say)
-    _print(args, corpus, outcome, work)
+    _print(args, corpus, outcome, writer.work)
     return 2 if outcome.left_out else 0
 
 
-def _dry_run(args: argparse.Namespace, corpus: Corpus, plan: QuestionPlan, writer: QuestionWriter) -> int:
+def _dry_run(args: argparse.Namespace, corpus: Corpus, plan: QuestionPlan, writer: Questioner) -> int:
     from pytest_recall.horizon.corpus import QUESTIONS, Covered, QuestionFile
-    from pytest_recall.horizon.passes.questioner import Questioner
     from pytest_recall.horizon.passes.questions import requests
     from pytest_recall.horizon.passes.work import forecast, sentence, sizes_of
     from pytest_recall.horizon.persona import KEPT
 
     covered = Covered(corpus.path / KEPT / f"{corpus.qa.name}.jsonl")
     wanted = list(requests(corpus, plan, covered, QuestionFile(corpus.qa / QUESTIONS)))
-    estimate = None
-    if isinstance(writer, Questioner):
-        estimate = forecast(writer.work.model, sizes_of(map(writer.prompts, wanted), args.max_tokens))
+    estimate = forecast(writer.work.model, sizes_of(map(writer.prompts, wanted), args.max_tokens))
     if args.json:
-        plain = {"version": 1, "windows": len(wanted)}
-        print(json.dumps({**plain, **(estimate._asdict() if estimate else {"calls": 0})}, indent=2))
-    elif estimate is None:
-        print(f"{plural(len(wanted), 'window')}, and no model is asked")
+        print(json.dumps({"version": 1, "windows": len(wanted), **estimate._asdict()}, indent=2))
     else:
         print(sentence(plural(len(wanted), "window"), estimate))
     return 0
 
 
-def _print(args: argparse.Namespace, corpus: Corpus, outcome: PassOutcome, work: Work | None) -> None:
+def _print(args: argparse.Namespace, corpus: Corpus, outcome: PassOutcome, work: Work) -> None:
     from pytest_recall.horizon.corpus import QUESTIONS
 
     counts = Counter(row["category"] for row in outcome.added)
@@ -379,7 +317,7 @@ def _print(args: argparse.Namespace, corpus: Corpus, outcome: PassOutcome, work:
             "categories": dict(counts),
             "not_taken": outcome.dropped,
             "left_out": outcome.left_out,
-            **({"calls": 0, "usd": 0.0} if work is None else spent(work)),
+            **spent(work),
         }
         print(json.dumps(plain, indent=2, ensure_ascii=False))
         return
@@ -387,5 +325,4 @@ def _print(args: argparse.Namespace, corpus: Corpus, outcome: PassOutcome, work:
     print(f"{corpus.qa / QUESTIONS}: {plural(len(outcome.added), 'question')} added" + (f" ({told})" if told else ""))
     if outcome.dropped or outcome.left_out:
         print(f"{len(outcome.dropped):,} not taken; {len(outcome.left_out):,} of {outcome.windows:,} windows left out")
-    if work is not None:
-        print(spent_line(work))
+    print(spent_line(work))

@@ -13,7 +13,6 @@ from pytest_recall.files.errors import StoppedError
 from pytest_recall.files.strict_yaml import block
 from pytest_recall.horizon.corpus import Corpus
 from pytest_recall.horizon.day_forms import ENDINGS, STEM, TOOL, Form, SavedCall, read_calls, read_turns, written
-from pytest_recall.horizon.passes.retold import calls, conversation
 from pytest_recall.horizon.passes.work import PassProgress, Work
 from pytest_recall.horizon.persona import Persona, day_file, sessions_in
 from pytest_recall.horizon.salvage import UnreadableReply
@@ -169,12 +168,6 @@ def tool_call_prompts(corpus: Corpus, day: int, before: Path | None = None) -> t
     )
 
 
-def tool_calls_retold(corpus: Corpus, day: int, seed: str) -> str:
-    """Return the text of a day's calls as no model makes them; empty where the day says nothing."""
-    found = calls(corpus.text(day))
-    return day_text(corpus, day, found) if found else ""
-
-
 def write_tool_calls(
     corpus: Corpus, days: Sequence[int], work: Work, asking: Asking, tell: Callable[[str], None]
 ) -> list[LeftOut]:
@@ -256,12 +249,6 @@ def conversation_prompts(corpus: Corpus, day: int) -> tuple[str, str]:
         f"{_conversations_about(corpus.persona)}\n\n{_CONVERSATIONS_RULES}",
         f"Today is {weekday}, {date}.\n\n{notes}",
     )
-
-
-def conversation_retold(corpus: Corpus, day: int, seed: str, form: Form) -> str:
-    """Return the text of a day's conversation as no model tells it; empty where the day says nothing."""
-    turns = conversation(corpus.text(day), seed)
-    return written(turns, form) if turns else ""
 
 
 def write_conversations(corpus: Corpus, days: Sequence[int], work: Work, asking: Asking, form: Form) -> list[LeftOut]:

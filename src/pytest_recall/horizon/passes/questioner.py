@@ -1,4 +1,4 @@
-"""Propose questions about a persona's days, by a model or by templates."""
+"""Propose questions about a persona's days, by a model."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from dataclasses import dataclass
 
 from pytest_recall.files.wording import plural
 from pytest_recall.horizon.corpus import Corpus
-from pytest_recall.horizon.facts import ToldDay
 from pytest_recall.horizon.passes.questions import QuestionRequest
 from pytest_recall.horizon.passes.work import Work
-from pytest_recall.horizon.persona import Arc, Persona, sessions_in
-from pytest_recall.horizon.proposals import boundary, chosen, proposals
+from pytest_recall.horizon.persona import Arc, Persona
 from pytest_recall.horizon.question import CATEGORIES, DIFFICULTIES
 from pytest_recall.horizon.salvage import Salvaged, UnreadableReply, objects_in
-from pytest_recall.horizon.scene import Scene
 from pytest_recall.judges.fence import FencedPart, fenced
 
 ABOUT = {
@@ -169,34 +166,3 @@ def _arc(arc: Arc, corpus: Corpus, last: int) -> str:
     if arc.type == "correction" and arc.corrected_day is not None and arc.corrected_day <= last:
         told += f"; on {corpus.calendar.date_of(arc.corrected_day)} corrected to: {arc.corrected_belief}"
     return told
-
-
-@dataclass
-class TemplateWriter:
-    """Makes questions by templates; the same days, questions and seed give the same ones."""
-
-    corpus: Corpus
-    seed: str = "0"
-
-    @property
-    def name(self) -> str:
-        """How it is selected."""
-        return f"offline:{self.seed}"
-
-    def propose(self, request: QuestionRequest, problem: str) -> Salvaged:
-        """Return proposals; there are fewer where the days have nothing for more."""
-        scene, session = scene_of(self.corpus, request), request.session
-        if session is None:
-            return Salvaged(chosen(proposals(scene), request.pairs, request.counts, request.asked, self.seed), True)
-        made = boundary(scene, session.id, request.pairs, request.control, request.asked, self.seed)
-        return Salvaged(made, True)
-
-
-def scene_of(corpus: Corpus, request: QuestionRequest) -> Scene:
-    """Return what templates are given: the days that are shown, of a session alone where the request is about one."""
-    session = request.session
-    days = [
-        ToldDay(day, corpus.calendar.date_of(day), {session.id: text} if session else sessions_in(text))
-        for day, text in request.texts.items()
-    ]
-    return Scene(days, corpus.story, corpus.persona)

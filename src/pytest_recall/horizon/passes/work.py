@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -115,10 +114,6 @@ class PassProgress:
             print(line, file=sys.stderr, flush=True)
 
 
-OFFLINE = "offline"
-"""The selector of the author who asks no model; `offline:SEED` takes another seed than 0."""
-
-
 class StoryRequest(NamedTuple):
     """What kind of persona is wanted, and for how long: day 1 is `epoch`, the last one is `days`."""
 
@@ -153,12 +148,6 @@ class Author(Protocol):
     def each(self, jobs: Sequence[Job], do: Callable[[Job], Done]) -> list[Done | ModelError]:
         """Return what `do` makes of each job, in their order, or why it could not be done."""
         ...
-
-
-def seed_of(selector: str) -> str | None:
-    """Return the seed in `offline` or `offline:SEED`; None if a model is meant."""
-    name, _, seed = selector.strip().partition(":")
-    return (seed.strip() or "0") if name == OFFLINE else None
 
 
 @dataclass(frozen=True)
@@ -257,26 +246,3 @@ def sentence(what: str, estimate: PassEstimate, kept: int = 0) -> str:
         f"{what}{there}: {plural(estimate.calls, 'call')} or more, about {estimate.input_tokens:,} tokens in and at"
         f" most {estimate.output_tokens:,} out, {cost}"
     )
-
-
-Item = TypeVar("Item")
-
-
-class Dice(NamedTuple):
-    """What draws for a seed. Nothing is kept: the same key is the same choice."""
-
-    seed: str
-
-    def number(self, low: int, high: int, *key: object) -> int:
-        """Return a whole number from `low` to `high`, both included."""
-        text = "\0".join(map(str, (self.seed, *key)))
-        return low + int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") % (high - low + 1)
-
-    def pick(self, options: Sequence[Item], *key: object) -> Item:
-        """Return one of the options, of which there is at least one."""
-        return options[self.number(0, len(options) - 1, *key)]
-
-    def several(self, options: Sequence[Item], count: int, *key: object) -> list[Item]:
-        """Return `count` different ones of the options, in an order of its own."""
-        left = list(options)
-        return [left.pop(self.number(0, len(left) - 1, *key, place)) for place in range(min(count, len(left)))]

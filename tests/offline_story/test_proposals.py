@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from offline_story.order_questions import OrderQuestions
 
 from pytest_recall.horizon.check import lint_corpus
 from pytest_recall.horizon.corpus import Corpus
-from pytest_recall.horizon.passes.questioner import TemplateWriter
 from pytest_recall.horizon.passes.questions import QuestionPlan, write_questions
 from pytest_recall.horizon.question import CATEGORIES, BenchQuestion
 from tests.horizon import tenday
@@ -18,7 +18,7 @@ STANDARD, BOUNDARY = QuestionPlan(False, 5, 40), QuestionPlan(True, 10, 2)
 
 def written(corpus: Corpus, *plans: QuestionPlan, seed: str = "0") -> list[BenchQuestion]:
     for plan in plans:
-        outcome = write_questions(corpus, plan, TemplateWriter(corpus, seed), print)
+        outcome = write_questions(corpus, plan, OrderQuestions(corpus, seed), print)
         assert outcome.left_out == []
     return list(Corpus(corpus.path, tenday.ARCS).questions)
 
@@ -93,7 +93,7 @@ def test_the_published_days_give_questions_with_which_nothing_is_wrong(tmp_path:
         (tmp_path / name).symlink_to(source.path / name)
     corpus = Corpus(tmp_path, "arcs-180d.yaml", dates="legacy-dst")
     for plan in (QuestionPlan(False, 7, 12), QuestionPlan(True, 30, 2)):
-        write_questions(corpus, plan, TemplateWriter(corpus), print)
+        write_questions(corpus, plan, OrderQuestions(corpus), print)
     rows, told = lint_corpus(corpus)
     assert rows > 300
     assert told == []

@@ -6,8 +6,10 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from pytest_recall.horizon.facts import ToldDay
-from pytest_recall.horizon.persona import Persona, Story
+from offline_story.day_sentences import ToldDay
+from pytest_recall.horizon.corpus import Corpus
+from pytest_recall.horizon.passes.questions import QuestionRequest
+from pytest_recall.horizon.persona import Persona, Story, sessions_in
 
 Proposal = dict[str, Any]
 
@@ -42,3 +44,13 @@ def made(question: str, answer: str, category: str, difficulty: str, days: Seque
 def drawn(seed: str, text: str) -> str:
     """Return what decides the place of a text among others."""
     return hashlib.sha256(f"{seed}\0{text}".encode()).hexdigest()
+
+
+def scene_of(corpus: Corpus, request: QuestionRequest) -> Scene:
+    """Return what templates are given: the days that are shown, of a session alone where the request is about one."""
+    session = request.session
+    days = [
+        ToldDay(day, corpus.calendar.date_of(day), {session.id: text} if session else sessions_in(text))
+        for day, text in request.texts.items()
+    ]
+    return Scene(days, corpus.story, corpus.persona)

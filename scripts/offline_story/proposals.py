@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from pytest_recall.horizon.facts import Sentence, ToldDay, only_value, sentences, support, topics
+from offline_story.day_sentences import Sentence, ToldDay, only_value, sentences, support, topics
+from offline_story.scene import Proposal, Scene, drawn, made
 from pytest_recall.horizon.lint import DAY_NUMBER
 from pytest_recall.horizon.persona import PRINCIPAL, Arc
 from pytest_recall.horizon.question import CATEGORIES
-from pytest_recall.horizon.scene import Proposal, Scene, drawn, made
 
 GAP = "____"
 OFFERED = 4
@@ -41,12 +41,6 @@ def chosen(
         have[name] += 1
         taken.append(by_category[name].pop())
     return taken
-
-
-def proposals(scene: Scene) -> Iterator[Proposal]:
-    """Yield all questions that templates make of the days, but for those about what may be told where."""
-    yield from of_story(scene)
-    yield from of_texts(scene)
 
 
 def of_story(scene: Scene) -> Iterator[Proposal]:
@@ -83,14 +77,6 @@ def of_texts(scene: Scene) -> Iterator[Proposal]:
     yield from _pairs(scene, said)
     yield from _absent(scene)
     yield from _sessions(scene, said)
-
-
-def boundary(scene: Scene, session: str, pairs: int, control: int, asked: Sequence[str], seed: str) -> list[Proposal]:
-    """Return questions about a session that is isolated: `pairs` that are to be refused, `control` to be answered."""
-    said = [one for told in shuffled(scene, session, seed) for one in sentences(told) if one.session == session]
-    refused, answered = to_refuse(scene, session, seed), to_answer(facts(scene, said), session)
-    fresh = [[one for one in kind if one["question"] not in asked] for kind in (refused, answered)]
-    return [*fresh[0][:pairs], *fresh[1][:control]]
 
 
 def shuffled(scene: Scene, session: str, seed: str) -> list[ToldDay]:
