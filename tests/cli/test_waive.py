@@ -39,7 +39,7 @@ def lacking(ran: Path) -> Path:
     trials = tuple(one for one in record.trials if one.outcome is Outcome.PASSED)
     header = record.header._replace(
         pr="7", knows_change=True, picks=tuple((one.case_id, "affected") for one in trials),
-        unaffordable=(("worse", "the budget of $1.00 does not reach it"),),
+        unaffordable=("worse",),
     )  # fmt: skip
     trials = tuple(one._replace(reason="affected") for one in trials)
     write_journal(folder, record._replace(header=header, trials=trials, exit_code=0))

@@ -53,10 +53,9 @@ def test_another_value_affects_a_case_and_is_named(pytester: pytest.Pytester, up
 
     varying(upstream, "second-of-two").at(pytester)
     result = checkout.run_afresh(*DRY)
-    assert {case_id: (one["state"], one["lines"]) for case_id, one in found(checkout).items()} == {
-        "a": ("changed", [LINE]),
-        "b": ("changed", [LINE]),
-    }
+    differences = [{"kind": "changed", "path": "header x-variant"}]
+    each = {case_id: (one["state"], one["differences"]) for case_id, one in found(checkout).items()}
+    assert each == dict.fromkeys("ab", ("changed", differences))
     result.stdout.fnmatch_lines([f"  2 cases, such as a: call 1: {LINE}"])
     assert (path.read_bytes(), upstream.count) == (before, asked)
 

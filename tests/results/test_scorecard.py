@@ -8,9 +8,10 @@ import pytest
 
 from pytest_recall.cases.gate import Blocks
 from pytest_recall.replay.exchange import Call
+from pytest_recall.results.evaluation_text import not_compared_text
 from pytest_recall.results.scorecard import Scorecard, blocking, summarize, waivable
 from pytest_recall.schedule.boxes import reset
-from pytest_recall.trials.record import Record, Waiver
+from pytest_recall.trials.record import NotCompared, NotEvaluated, Record, Waiver
 from pytest_recall.trials.trial import Outcome, Row, Trial
 from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, TODAY, days, failing, header, row, trial
 
@@ -204,11 +205,12 @@ def test_a_shard_alone_shows_less_than_the_run() -> None:
 
 def of_change(*trials: Trial, **more: Any) -> tuple[Record, Scorecard]:
     """Return the run of a pull request that affects the cases of these trials, and its scorecard."""
-    facts = {"pr": "7", "knows_change": True, "unaffordable": (("left", "the budget"),), **more}
+    facts = {"pr": "7", "knows_change": True, "unaffordable": ("left",), **more}
     record = Record(header(*((one.case_id, one.reason) for one in trials), **facts), trials, 0)
     return record, summarize(trials, record.header.picks, 40, TODAY, by_change=True)
 
 
+BASE = NotCompared("no-commit", "main")
 PASSES = trial("a", PASSED, reason="affected", row=row(3))
 LOST = trial("b", ERROR, reason="affected", row=row(3))
 
@@ -219,7 +221,7 @@ LOST = trial("b", ERROR, reason="affected", row=row(3))
         ([PASSES, LOST], {}, ("b", "left")),
         ([PASSES], {"unaffordable": ()}, ()),
         ([LOST, trial("c", FAILED, reason="affected", row=row(3))], {}, ()),
-        ([LOST], {"not_compared": "fetch-depth: 0"}, ()),
+        ([LOST], {"not_compared": NotCompared("no-commit", "main")}, ()),
         ([LOST], {"pr": None}, ()),
     ],
     ids=["only they block", "nothing is missing", "another case regressed", "nothing was compared", "no pull request"],
@@ -233,7 +235,7 @@ def test_a_waiver_covers_the_cases_that_it_names_and_no_other() -> None:
     for cases, blocks in ((("b", "left"), False), (("b",), True)):
         waived = card._replace(waiver=Waiver("ann", "2026-03-10T12:00:00", cases))
         assert bool(blocking(record, waived, "regression")) is blocks
-        assert [case_id for case_id, _ in waived.not_evaluated(record.header)] == ["b", "left"]
+        assert [one.id for one in waived.not_evaluated(record.header)] == ["b", "left"]
     assert waivable(record, waived, "regression") == ("left",)
 
 
@@ -279,7 +281,7 @@ def test_a_fail_of_another_case_blocks_only_if_the_rubric_says_so(reason: str, b
         ({"trials": [trial("a", ERROR, reason="affected")]}, 1),
         ({"trials": [trial("a", SKIPPED, reason="judged again")]}, 1),
         ({"picks": (("a", "affected"), ("b", "due"))}, 1),
-        ({"unaffordable": (("a", "no money"), ("b", "no money"))}, 2),
+        ({"unaffordable": ("a", "b")}, 2),
     ],
     ids=["error", "skipped", "not run", "no money"],
 )
@@ -303,21 +305,15 @@ def test_another_case_without_a_verdict_is_no_matter_of_the_check() -> None:
 
 @pytest.mark.parametrize("blocks", RULES)
 def test_a_base_that_cannot_be_found_blocks(blocks: Blocks) -> None:
-    assert decided(trial("a", reason="affected"), blocks=blocks, not_compared="no commit") == [
-        "not evaluated: no commit"
+    assert decided(trial("a", reason="affected"), blocks=blocks, not_compared=BASE) == [
+        f"not evaluated: {not_compared_text(BASE)}"
     ]
 
 
 @pytest.mark.parametrize(
-    ("trouble", "why"),
-    [
-        ("http-503", "the provider did not answer: 503"),
-        ("ReadTimeout", "the provider did not answer: ReadTimeout"),
-        ("http-401", "the provider refuses the key: 401"),
-        ("", "agent: raw text of the client"),
-    ],
+    ("trouble", "cause", "detail"), [("http-503", "call", "http-503"), ("", "error", "agent: raw text of the client")]
 )
-def test_why_a_case_was_not_evaluated_is_how_its_last_call_ended(trouble: str, why: str) -> None:
+def test_why_a_case_was_not_evaluated_is_how_its_last_call_ended(trouble: str, cause: str, detail: str) -> None:
     asked = (Call("agent", "live", trouble=trouble),)
     one = trial("a", ERROR, reason="affected", error="agent: raw text of the client", calls=asked)
-    assert summarize([one], [], 1, TODAY).not_evaluated(header(pr="7")) == [("a", why)]
+    assert summarize([one], [], 1, TODAY).not_evaluated(header(pr="7")) == [NotEvaluated("a", cause, detail)]

@@ -212,7 +212,6 @@ def test_json_of_a_whole_run() -> None:
         "waiver": None,
         "next_due": "2026-03-12",
         "counts": {"passed": 1, "failed": 2, "error": 1, "skipped": 1, "not run": 1},
-        "headline": sentences.headline(record.header, card),
         "last_verdicts": None,
         "regressions": ["worse"],
         "new_failures": [],

@@ -93,7 +93,8 @@ def of_a_change() -> tuple[Record, Scorecard]:
         own_recordings=1,
         behind=("parking",),
         as_base=(("parking", ("k",)),),
-        unaffordable=(("tickets", "the budget of $0.50 does not reach it"),),
+        unaffordable=("tickets",),
+        budget=0.5,
         keeps_recordings=True,
         replayed=ReplaySummary(of=40, cases=40, affected=4, states={"changed": 3, "recorded": 1, "unaffected": 36}),
     )

@@ -22,7 +22,7 @@ from pytest_recall.results.sentences import (
     past_lines,
     unrecorded_line,
 )
-from pytest_recall.trials.record import Header
+from pytest_recall.trials.record import Header, NotCompared
 from pytest_recall.trials.trial import Outcome
 from tests.helpers.samples import ERROR, FAILED, PASSED, TODAY, failing, header, row, trial
 
@@ -213,8 +213,10 @@ def test_what_the_verdict_on_a_change_rests_on_is_in_the_headline() -> None:
     assert told in sentences.headline(unknown, one)
     for known in (unknown._replace(knows_change=True), unknown._replace(mode="nightly"), unknown._replace(base="")):
         assert told not in sentences.headline(known, one)
-    short = unknown._replace(knows_change=True, unaffordable=(("b", "no money"),))
-    assert sentences.headline(short, one).startswith("1 of 2 affected cases was not evaluated (no money)")
+    short = unknown._replace(knows_change=True, unaffordable=("b",))
+    assert sentences.headline(short, one).startswith(
+        "1 of 2 affected cases was not evaluated (the budget does not reach it)"
+    )
 
 
 def test_the_limit_of_questions_says_nothing_of_a_schedule() -> None:
@@ -352,7 +354,7 @@ def test_what_was_not_evaluated_is_the_verdict_unless_the_change_breaks_a_case()
     assert sentences.verdict(*of_change(AFFECTED_PASS, AFFECTED_ERROR)).startswith(left)
     broken, rest, *_ = sentences.first_line(*of_change(AFFECTED_FAIL, AFFECTED_ERROR)).split("; ")
     assert (broken, rest.startswith(left)) == ("This change breaks 1 of 2 affected cases", True)
-    assert sentences.verdict(*of_change(not_compared="no commit")).startswith("Not evaluated: no commit")
+    assert sentences.verdict(*of_change(not_compared=NotCompared("git", "no git"))).startswith("Not evaluated: no git")
 
 
 @pytest.mark.parametrize(
@@ -363,7 +365,7 @@ def test_what_was_not_evaluated_is_the_verdict_unless_the_change_breaks_a_case()
         (of_change(AFFECTED_FAIL), True),
         (of_change(AFFECTED_ERROR), True),
         (of_change(("due", ERROR), knows_change=False), True),
-        (of_change(not_compared="no commit"), True),
+        (of_change(not_compared=NotCompared("git", "no git")), True),
         (of_change(), False),
     ],
 )

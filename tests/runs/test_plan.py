@@ -21,6 +21,7 @@ from pytest_recall.runs.plan import Plan, check_names, make_plan
 from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState
 from pytest_recall.schedule.selection import Pick, Remainder
 from pytest_recall.schedule.state_file import State
+from pytest_recall.trials.record import NotCompared
 from pytest_recall.trials.trial import Row
 from tests.helpers.samples import TODAY, days, failing, row
 
@@ -365,9 +366,9 @@ def test_the_header_says_of_which_cases_the_run_is(place: Place) -> None:
 
 def test_without_its_base_a_check_asks_nothing(place: Place) -> None:
     state_file(place.state, ROWS)
-    lost = Base("main", problem="the base cannot be found", is_change=True)
+    lost = Base("main", problem=NotCompared("no-commit", "main"), is_change=True)
     plan = plan_of(place, [cases_file(place, "a", "b", "d")], base=lost)
-    assert (plan.picks, plan.problem) == ((), lost.problem)
+    assert (plan.picks, plan.not_compared) == ((), lost.problem)
     assert plan.left == Remainder(not_due=0, over_cap=0, unseen=0, next_due=None, without_base=len(plan.cases))
     assert plan.header("run-1", "").without_base == len(plan.cases)
     assert plan_of(place, [cases_file(place, "a", "b", "d")], mode="nightly", base=lost).picks
@@ -388,16 +389,16 @@ def test_a_budget_leaves_out_what_it_does_not_reach_and_says_so(place: Place) ->
     path = cases_file(place, "a", "b", "c")
     plan = plan_of(place, [path], changes=found_of(a=OTHER, b=OTHER, c=SAME))
     assert within_budget(plan) is plan
-    assert within_budget(replace(plan, budget=0.5)).unaffordable == {}
+    assert within_budget(replace(plan, budget=0.5)).unaffordable == frozenset()
     short = within_budget(replace(plan, budget=0.3))
     (left,) = short.unaffordable
     assert {left, *ids(short)} == {"a", "b", "c"}
     assert dict(short.picks)["c"] == "new"
-    assert dict(short.header("run-1", "").unaffordable) == short.unaffordable
+    assert short.header("run-1", "").unaffordable == (left,)
     (entry,) = yaml.safe_load(short.today())["not_evaluated"]
-    assert entry == {"id": left, "reason": short.unaffordable[left], "why": "asks something else than is recorded"}
+    assert entry == {"id": left, "reason": "budget", "why": "asks something else than is recorded"}
     explicit = plan_of(place, [path], Filters(explicit="-k"), changes=found_of(a=OTHER))
-    assert within_budget(replace(explicit, budget=0.01)).unaffordable == {}
+    assert within_budget(replace(explicit, budget=0.01)).unaffordable == frozenset()
 
 
 def test_a_night_asks_in_its_own_order_until_its_budget_ends_it(place: Place) -> None:

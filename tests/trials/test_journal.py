@@ -31,6 +31,7 @@ from pytest_recall.trials.record import (
     Header,
     LetThrough,
     LostShard,
+    NotCompared,
     Record,
     ReplaySummary,
     RequestChange,
@@ -130,7 +131,8 @@ headers = st.builds(
     due_blocks=st.booleans(),
     affected=names,
     request_changes=st.lists(st.tuples(st.text(max_size=5), request_changes), max_size=2).map(tuple),
-    unaffordable=st.lists(pairs, max_size=3).map(tuple),
+    unaffordable=names,
+    not_compared=st.none() | st.builds(NotCompared, st.text(max_size=5), st.text(max_size=5)),
 )
 
 

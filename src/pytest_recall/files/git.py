@@ -142,6 +142,14 @@ _MAX_COMPARED = 2**20
 """Bytes up to which an edited file is compared by its content; a larger one is by its size and its time."""
 
 
+class NoBaseError(RecallError):
+    """This checkout left no `ref`: that is no commit in this clone, or a commit (`is_commit`) without one in common."""
+
+    def __init__(self, ref: str, *, is_commit: bool) -> None:
+        super().__init__(ref)
+        self.ref, self.is_commit = ref, is_commit
+
+
 class Repository:
     """The git repository that a folder is in; `top` is its root. Raises RecallError if there is none."""
 
@@ -150,19 +158,16 @@ class Repository:
         self.top = Path(self._line("rev-parse", "--show-toplevel"))
 
     def base_of(self, refs: Sequence[str]) -> str:
-        """Return the commit at which this checkout left the first of `refs` that is there. Raises RecallError."""
+        """Return the commit at which this checkout left the first of `refs` that is there.
+
+        Raises NoBaseError where there is none, and RecallError where git fails.
+        """
         ref = self.first_of(refs)
         if not ref:
-            raise RecallError(
-                f"`{refs[0]}` is no commit in this clone; correct it or fetch it"
-                " (with actions/checkout: `fetch-depth: 0`)"
-            )
+            raise NoBaseError(refs[0], is_commit=False)
         done = self._git("merge-base", "--", self._commit(ref), "HEAD")
         if done.returncode == 1:
-            raise RecallError(
-                f"`{ref}` and HEAD have no commit in common in this clone; fetch more of the history"
-                " (with actions/checkout: `fetch-depth: 0`)"
-            )
+            raise NoBaseError(ref, is_commit=True)
         return self._checked(done).decode().strip()
 
     def first_of(self, refs: Sequence[str]) -> str:

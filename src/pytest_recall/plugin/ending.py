@@ -204,12 +204,12 @@ class Ending:
     def _leaves_open(self) -> bool:
         """Whether a case that the change affects has no verdict, or there is nothing to compare the cases with."""
         plan = self._run.plan
-        if plan.rubric.blocks == "never" or not (plan.scheduled or plan.problem):
+        if plan.rubric.blocks == "never" or not (plan.scheduled or plan.not_compared):
             return False
         grading = graded(one for one in self._run.trials if not one.arm)
         judged = {case_id for case_id, trial in grading.items() if trial.outcome.is_verdict and not trial.programs}
         waits = {case_id for case_id, reason in plan.reasons.items() if reason in OF_CHANGE}
-        return bool(plan.problem or plan.unaffordable or waits - judged)
+        return bool(plan.not_compared or plan.unaffordable or waits - judged)
 
     def _look_for_moved(self) -> None:
         """Find the rows whose case has another id now."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pytest_recall.plugin import baselines, recording
 from pytest_recall.plugin.stash import CASSETTES
 from pytest_recall.results import sentences
+from pytest_recall.results.evaluation_text import not_compared_text
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
@@ -25,8 +26,8 @@ def lines(run: Run) -> Iterator[str | None]:
             yield from (f"recall: {line}" for line in affected_lines(plan))
     elif plan.mode == "pr" and plan.scheduled and plan.rest is None and plan.files and not run.dry:
         yield _not_replayed(run)
-    if plan.problem:
-        yield f"recall: not evaluated, since {plan.problem}"
+    if plan.not_compared:
+        yield f"recall: not evaluated, since {not_compared_text(plan.not_compared)}"
     if run.dry:
         yield "recall: dry run: every case is replayed with its judges; nothing is sent"
     yield _warm_up_line(run)

@@ -56,7 +56,7 @@ def brief(node: Any) -> None:
             "changes": None
             if plan.changes is None
             else {case_id: one.to_json() for case_id, one in plan.changes.only(chosen).findings.items()},
-            "unaffordable": plan.unaffordable,
+            "unaffordable": sorted(plan.unaffordable),
             "rows": sent(plan.rows),
             "before": None if plan.before is plan.rows else sent(plan.before),
             "is_change": plan.base.is_change,
@@ -110,7 +110,7 @@ def follow(config: pytest.Config) -> None:
             is_change=sent["is_change"],
             rows=None if sent["before"] is None else _rows(sent["before"]),
         ),
-        unaffordable=sent["unaffordable"],
+        unaffordable=frozenset(sent["unaffordable"]),
         changes=None if sent["changes"] is None else _changes(sent["changes"]),
         baselines=tuple(sent["baselines"]),
         shard=sent["shard"] and Shard(*sent["shard"]),

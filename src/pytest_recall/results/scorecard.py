@@ -13,11 +13,12 @@ from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.metrics.intervals import unseen_share
 from pytest_recall.models.reply_names import replied_models
+from pytest_recall.results.evaluation_text import not_compared_text, not_evaluated_text
 from pytest_recall.results.regressions import Cause, cause, narrowed
 from pytest_recall.results.standing import informs
 from pytest_recall.schedule.boxes import DATASET, OF_CHANGE, UNSCHEDULED, review
 from pytest_recall.schedule.forecast import Freshness, freshness
-from pytest_recall.trials.record import RequestChange, Waiver
+from pytest_recall.trials.record import NotEvaluated, RequestChange, Waiver
 from pytest_recall.trials.series import Repeats, RepeatSummary, graded, parse_rule, repeats, series, summarize_repeats
 from pytest_recall.trials.trial import Outcome, Trial, asks_only, judged_by_models
 
@@ -256,21 +257,19 @@ class Scorecard(NamedTuple):
         """Return the results of the cases that are asked on behalf of the change of a pull request."""
         return [one for one in self.results if one.trial.reason in OF_CHANGE]
 
-    def not_evaluated(self, header: Header) -> list[tuple[str, str]]:
-        """Return the affected cases without a verdict, each with why."""
-        left = dict(header.unaffordable)
-        left |= {case_id: "not run" for case_id, reason in self.not_run if reason in OF_CHANGE}
+    def not_evaluated(self, header: Header) -> list[NotEvaluated]:
+        """Return the affected cases without a verdict, by id."""
+        left = {case_id: NotEvaluated(case_id, "budget") for case_id in header.unaffordable}
+        left |= {case_id: NotEvaluated(case_id, "not-run") for case_id, reason in self.not_run if reason in OF_CHANGE}
         left |= {
-            one.trial.case_id: _unanswered(one.trial) or one_line(one.trial.error, 160) or one.trial.outcome.value
-            for one in self.of_change()
-            if not one.trial.outcome.is_verdict
+            one.trial.case_id: _not_evaluated(one.trial) for one in self.of_change() if not one.trial.outcome.is_verdict
         }
-        return sorted(left.items())
+        return [left[case_id] for case_id in sorted(left)]
 
     def unwaived(self, header: Header) -> list[str]:
         """Return the affected cases without a verdict that nobody has waived."""
         waived = () if self.waiver is None else self.waiver.cases
-        return [case_id for case_id, _ in self.not_evaluated(header) if case_id not in waived]
+        return [one.id for one in self.not_evaluated(header) if one.id not in waived]
 
     def with_outcome(self, *outcomes: Outcome) -> list[CaseResult]:
         """Return the results with one of `outcomes`, regressions first, then by id."""
@@ -386,16 +385,15 @@ def has_failed(header: Header, trials: Iterable[Trial]) -> bool:
     )
 
 
-def _unanswered(trial: Trial) -> str:
-    """Return how the last call of a trial ended, where that left it without an answer; else empty.
+def _not_evaluated(trial: Trial) -> NotEvaluated:
+    """Return why a trial came to no verdict: how its last call ended, where that left it without an answer.
 
     What the client raised is longer, and is shown with the trial.
     """
     ends = [call.trouble for call in trial.calls if call.kind != "judge"]
-    if trial.answer is not None or not ends or not ends[-1]:
-        return ""
-    did = "refuses the key" if ends[-1] in ("http-401", "http-403") else "did not answer"
-    return f"the provider {did}: {ends[-1].removeprefix('http-')}"
+    if trial.answer is None and ends and ends[-1]:
+        return NotEvaluated(trial.case_id, "call", ends[-1])
+    return NotEvaluated(trial.case_id, trial.outcome.value, one_line(trial.error, 160))
 
 
 def _decides(header: Header, trial: Trial) -> bool:
@@ -532,12 +530,14 @@ def is_incomplete(header: Header, card: Scorecard) -> bool:
 def not_evaluated_line(header: Header, card: Scorecard) -> str:
     """Return how many affected cases have no verdict, or that nothing could be compared; empty if all was evaluated."""
     if header.not_compared:
-        return f"not evaluated: {header.not_compared}" + ("" if header.picks else "; no case was asked")
+        return f"not evaluated: {not_compared_text(header.not_compared)}" + (
+            "" if header.picks else "; no case was asked"
+        )
     left = card.not_evaluated(header)
     if not left:
         return ""
     count = len(left) + sum(one.trial.outcome.is_verdict for one in card.of_change())
-    whys = Counter(why for _, why in left)
+    whys = Counter(not_evaluated_text(header, one) for one in left)
     told = "; ".join(f"{number:,}: {why}" if len(whys) > 1 else why for why, number in whys.most_common(3))
     were = "was" if len(left) == 1 else "were"
     said = f"{len(left):,} of {plural(count, 'affected case')} {were} not evaluated"
@@ -567,7 +567,7 @@ def waivable(record: Record, card: Scorecard, blocks: Blocks, allowed: float = 0
     left = tuple(card.unwaived(record.header))
     if record.header.pr is None or not left or not blocking(record, card, blocks, allowed):
         return ()
-    without = card._replace(waiver=Waiver("", "", tuple(case_id for case_id, _ in card.not_evaluated(record.header))))
+    without = card._replace(waiver=Waiver("", "", tuple(one.id for one in card.not_evaluated(record.header))))
     return () if blocking(record, without, blocks, allowed) else left
 
 

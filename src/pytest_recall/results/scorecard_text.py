@@ -179,7 +179,7 @@ def terminal(
     if card.not_run:
         yield f"chosen but not run ({len(card.not_run)}): {listed(case_id for case_id, _ in card.not_run)}"
     if header.unaffordable:
-        beyond = listed(case_id for case_id, _ in header.unaffordable)
+        beyond = listed(header.unaffordable)
         yield f"affected, and not asked for want of budget ({len(header.unaffordable)}): {beyond}"
     if card.gates or card.loosened:
         yield from gates_text.gates_lines(card)
@@ -249,15 +249,14 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         },
         "freshness": _freshness(header, card),
         "base": header.base or None,
-        "not_compared": header.not_compared or None,
+        "not_compared": None if header.not_compared is None else header.not_compared._asdict(),
         "knows_change": header.knows_change,
         "replayed": None if header.replayed is None else header.replayed.to_json(),
         "affected": list(header.affected),
         **of_change_json(header, card),
-        "not_evaluated": [{"id": case_id, "why": why} for case_id, why in card.not_evaluated(header)],
+        "not_evaluated": [one._asdict() for one in card.not_evaluated(header)],
         "waiver": None if card.waiver is None else card.waiver._asdict(),
         "next_due": header.next_due,
-        "headline": headline(header, card),
         "counts": card.counts,
         "last_verdicts": None if stand is None else stand._asdict(),
         "regressions": [r.trial.case_id for r in kinds.get(FailureKind.REGRESSION, ())],

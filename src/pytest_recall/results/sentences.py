@@ -561,7 +561,7 @@ def _of_change(header: Header, card: Scorecard) -> str:
     if header.of_cases and header.fork and card.unwaived(header):
         return "a maintainer reads the change and records these cases on a branch of this repository"
     if header.of_cases and (left := card.unwaived(header)):
-        if dict(header.unaffordable).keys() & set(left):
+        if set(header.unaffordable) & set(left):
             return (
                 "run it again, which asks these cases within a budget of its own, or raise `budget` in the rubric of"
                 " the target branch"

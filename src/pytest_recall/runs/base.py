@@ -17,9 +17,10 @@ from pytest_recall.cases.settings_file import parse_settings
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError, sentence_of
 from pytest_recall.files.eval_directory import Place, is_case_file
-from pytest_recall.files.git import Repository, is_repository
+from pytest_recall.files.git import NoBaseError, Repository, is_repository
 from pytest_recall.runs.ci import commit_in_event, job_of
 from pytest_recall.schedule.state import committed_state
+from pytest_recall.trials.record import NotCompared
 from pytest_recall.trials.trial import Row
 
 _QUEUE = re.compile(r"refs/heads/gh-readonly-queue/(.+)/pr-\d+-[0-9a-f]+")
@@ -80,7 +81,7 @@ class Base(NamedTuple):
 
     name: str = ""
     commit: str = ""
-    problem: str = ""
+    problem: NotCompared | None = None
     is_change: bool = False
     rows: Mapping[str, Row] | None = None
     behind: Mapping[str, str] = MappingProxyType({})
@@ -120,13 +121,13 @@ def base_of(place: Place, refs: tuple[str, ...], env: Mapping[str, str]) -> Base
     at the base that cannot be read.
     """
     if not is_repository(place.root, env):
-        return Base(refs[0], problem="there is no git repository here") if refs else NO_BASE
+        return Base(refs[0], problem=NotCompared("no-repository")) if refs else NO_BASE
     try:
         repository = Repository(place.root)
         name = default_branch(repository, env)
         lacks_default = _lacks(repository, name, env)
     except RecallError as error:
-        return Base(refs[0], problem=str(error), is_change=True) if refs else NO_BASE
+        return Base(refs[0], problem=NotCompared("git", str(error)), is_change=True) if refs else NO_BASE
     return _base_in(repository, place, refs, name, env)._replace(lacks_default=lacks_default)
 
 
@@ -150,8 +151,11 @@ def _base_in(repository: Repository, place: Place, refs: tuple[str, ...], name: 
                 return base._replace(is_change=base.commit != head)
             refs = (default,)
         commit = repository.base_of(refs)
+    except NoBaseError as error:
+        cause = "no-common-commit" if error.is_commit else "no-commit"
+        return Base(refs[0], problem=NotCompared(cause, error.ref), is_change=True) if named else NO_BASE
     except RecallError as error:
-        return Base(refs[0], problem=str(error), is_change=True) if named else NO_BASE
+        return Base(refs[0], problem=NotCompared("git", str(error)), is_change=True) if named else NO_BASE
     return _read(repository, place, Base(refs[0], commit, is_change=named or commit != repository.head()))
 
 

@@ -27,7 +27,7 @@ from pytest_recall.schedule.forecast import left_out
 from pytest_recall.schedule.run_file import not_held, run_files
 from pytest_recall.schedule.selection import Pick, Remainder, Unanswered, choose, remainder
 from pytest_recall.schedule.state import check_dates, current, with_events
-from pytest_recall.trials.record import RECORDS_NOTHING, Header, RecordingFacts, SetApart
+from pytest_recall.trials.record import RECORDS_NOTHING, Header, NotCompared, RecordingFacts, SetApart
 from pytest_recall.trials.trial import Row, asks_only
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Plan:
     batch: bool = False
     base: Base = NO_BASE
     changes: Changes | None = None
-    unaffordable: Mapping[str, str] = field(default_factory=dict)
+    unaffordable: frozenset[str] = frozenset()
     keeps_recordings: bool = False
     shard: Shard | None = None
     whole: tuple[Pick, ...] = ()
@@ -231,16 +231,13 @@ class Plan:
         return {case_id: file.reason for file in self.files.values() if file.reason for case_id in file.lines}
 
     @property
-    def problem(self) -> str:
-        """Why a check cannot say what the change breaks, whatever its cases come to; empty if it can."""
+    def not_compared(self) -> NotCompared | None:
+        """Why a check cannot say what the change breaks, whatever its cases come to; None if it can."""
         if self.scheduled:
             return self.base.problem
         if not (self.is_check and self.cases and self.base.is_change):
-            return ""
-        return (
-            f"the cases are chosen by {self.wanted.explicit}, and not by what the change affects; leave that out, or"
-            " split a run with --recall-shard"
-        )
+            return None
+        return NotCompared("chosen", self.wanted.explicit)
 
     @property
     def orphans(self) -> list[str]:
@@ -264,13 +261,13 @@ class Plan:
 
     def _lacks_base(self, mode: Mode) -> bool:
         """Whether nothing is chosen in a mode: without its base a check decides nothing, whatever its cases come to."""
-        return mode == self.context.mode == "pr" and bool(self.base.problem)
+        return mode == self.context.mode == "pr" and self.base.problem is not None
 
     def _slice(self, mode: Mode) -> list[Pick]:
         context, changes = self.context, self.changes if mode == self.context.mode else None
         if self._lacks_base(mode):
             return []
-        scheduled = self.cases - self.unscheduled.keys() - self.unaffordable.keys() - self.earlier_verdicts.keys()
+        scheduled = self.cases - self.unscheduled.keys() - self.unaffordable - self.earlier_verdicts.keys()
         if self.is_fork and changes is not None:
             # A fork has no key for what is merely due, and what its base alone has left open is not its matter.
             scheduled &= changes.reasons.keys() - self.as_base.keys()
@@ -409,7 +406,7 @@ class Plan:
             held_settings=self.base.held_settings,
             judge_code=tuple((one.now, *judge) for one in self.case_changes for judge in one.judges),
             request_changes=() if self.changes is None else tuple(self.changes.request_changes.items()),
-            not_compared=self.problem,
+            not_compared=self.not_compared,
             knows_change=self.knows_change,
             due_blocks=self.rubric.due_blocks,
             allowed=self.rubric.no_verdict_allowed,
@@ -422,7 +419,7 @@ class Plan:
             own_recordings=0 if self.changes is None else self.changes.own,
             varying=0 if self.changes is None else len(self.changes.varying),
             varying_of=0 if self.changes is None else self.changes.varying_of,
-            unaffordable=tuple(sorted(self.unaffordable.items())),
+            unaffordable=tuple(sorted(self.unaffordable)),
             ci_recordings=() if self.changes is None else self.changes.of_ci,
             keeps_recordings=self.keeps_recordings,
         )
@@ -454,7 +451,7 @@ class Plan:
             "chosen": len(self.picks),
             "of": len(self.cases),
         }
-        left = (Pick(case_id, why) for case_id, why in sorted(self.unaffordable.items()))
+        left = (Pick(case_id, "budget") for case_id in sorted(self.unaffordable))
         return today_yaml(fields, map(self._entry, self.picks), map(self._entry, left))
 
     def _entry(self, pick: Pick) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_recall.files.wording import budget_words
 from pytest_recall.schedule.selection import shuffle_key
 from pytest_recall.trials.series import TrialCount
 
@@ -75,8 +74,8 @@ def beyond(
     budget: float,
     seed: str,
     counts: Counts = MappingProxyType({}),
-) -> dict[str, str]:
-    """Return the affected cases for which `budget` US dollars do not suffice, each with why.
+) -> frozenset[str]:
+    """Return the affected cases for which `budget` US dollars do not suffice.
 
     A case costs what a trial of its recording has cost, as often as it is expected to be asked, and one without a price
     what the others do in the mean. Its last call begins only while there is room for what that reserves. None is beyond
@@ -85,15 +84,14 @@ def beyond(
     asked = {case_id: changes.findings[case_id].key for case_id in changes.reasons if case_id in case_ids}
     prices = _prices(changes, asked, counts)
     if not prices:
-        return {}
+        return frozenset()
     left, reached = round(budget * _MICRO), set[str]()
     for case_id in in_turns(asked, seed):
         left -= prices[case_id]
         if left < round(changes.findings[case_id].headroom * _MICRO):
             break
         reached.add(case_id)
-    why = f"{budget_words(budget)} does not reach it"
-    return {case_id: why for case_id in asked if case_id not in reached}
+    return frozenset(asked.keys() - reached)
 
 
 def _prices(changes: Changes, case_ids: Collection[str], counts: Counts) -> dict[str, int]:

@@ -31,6 +31,7 @@ from pytest_recall.trials.record import (
     Header,
     LetThrough,
     LostShard,
+    NotCompared,
     QuestionRecord,
     Record,
     RecordingFacts,
@@ -436,7 +437,9 @@ def _header(record: dict[str, Any], path: Path) -> Header:
         lost=tuple(LostShard(**typed(LostShard, one)) for one in record.get("lost", ())),
         replayed=None if record.get("replayed") is None else ReplaySummary.from_json(record["replayed"]),
         moved=tuple(_pairs(record.get("moved", ()))),
-        unaffordable=tuple(_pairs(record.get("unaffordable", ()))),
+        not_compared=None
+        if record.get("not_compared") is None
+        else NotCompared(**typed(NotCompared, record["not_compared"])),
         altered=tuple((str(old), str(now), tuple(map(str, parts))) for old, now, parts in record.get("altered", ())),
         request_changes=tuple(
             (str(case_id), RequestChange.from_json(one)) for case_id, one in record.get("request_changes", ())

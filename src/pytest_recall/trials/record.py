@@ -132,6 +132,25 @@ class ReplaySummary(NamedTuple):
         return cls(**typed(cls, plain), states=states, changes=changes)
 
 
+class NotCompared(NamedTuple):
+    """Why a check cannot say what a change breaks, whatever its cases come to."""
+
+    cause: str
+    """`no-repository`, `no-commit`, `no-common-commit`, `git` where that failed, or `chosen` by a person."""
+    detail: str = ""
+    """The ref that is not there, what git said, or the option that chose the cases."""
+
+
+class NotEvaluated(NamedTuple):
+    """An affected case without a verdict."""
+
+    id: str
+    cause: str
+    """`budget`, `not-run`, `call` where the last one came to no answer, else the outcome of its trial."""
+    detail: str = ""
+    """How that call ended, as `Call.trouble` has it, or the error of the trial."""
+
+
 class Header(NamedTuple):
     """What a run was asked to do: all that is needed to score it or to apply it later.
 
@@ -167,7 +186,7 @@ class Header(NamedTuple):
     `affected` are those whose requests, judging or replayed answer it has altered, `replayed` is what the replay
     found, None without one, `unaffected` how many cases the change leaves as they were, and `own_recordings` how many
     verdicts rest on recordings that came with the change. `unaffordable` are affected cases that the budget does
-    not reach, each with why. `fork` says that the change comes from another repository, and `altered` are the cases
+    not reach. `fork` says that the change comes from another repository, and `altered` are the cases
     of the base that the change takes away, renames or lets pass by another measure, each with its id after it, empty
     where it is gone, and with what is altered, as `cases.changes.Alteration` names it; `judge_code` has each case and
     each of its judges whose code is altered, with the file. `held_settings` are those of the rubric that the change
@@ -242,7 +261,7 @@ class Header(NamedTuple):
     files: tuple[str, ...] = ()
     source_kind: str = "cases"
     base: str = ""
-    not_compared: str = ""
+    not_compared: NotCompared | None = None
     knows_change: bool = False
     affected: tuple[str, ...] = ()
     replayed: ReplaySummary | None = None
@@ -253,7 +272,7 @@ class Header(NamedTuple):
     missing: tuple[tuple[str, str, str], ...] = ()
     varying: int = 0
     varying_of: int = 0
-    unaffordable: tuple[tuple[str, str], ...] = ()
+    unaffordable: tuple[str, ...] = ()
     fork: bool = False
     altered: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
     judge_code: tuple[tuple[str, str, str], ...] = ()
@@ -273,6 +292,7 @@ class Header(NamedTuple):
             **self._asdict(),
             "quarantined": [one._asdict() for one in self.quarantined],
             "lost": [one._asdict() for one in self.lost],
+            "not_compared": None if self.not_compared is None else self.not_compared._asdict(),
             "replayed": None if self.replayed is None else self.replayed.to_json(),
             "request_changes": [[case_id, one.to_json()] for case_id, one in self.request_changes],
         }
