@@ -223,7 +223,7 @@ WORLD = {
     },
     "forge": {"client", "push"},
     "horizon": {
-        *("ask", "audit", "check", "corpus", "items", "memory", "merging", "picture_files", "pictures"),
+        *("ask", "check", "corpus", "items", "memory", "merging", "picture_files", "pictures"),
         *("profile_file", "passes.daily", "passes.days", "passes.verify", "passes.work", "run", "run_file", "runs"),
     },
     "judges": {"audit_file", "built_in", "calibrate", "calibration_file", "model_judges"},

@@ -23,7 +23,6 @@ from tests.test_docs import PAGES, REFERENCE, ROOT, Block, blocks, name_of
 # Blocks that no one runs
 
 PAID = "asks a paid model"
-MEMORY = "needs a persona and its days, which would take minutes to write"
 HOST = "writes to a code host"
 WHOLE = "is run by .ci/run, in fresh environments"
 PICTURE = "is a drawing"
@@ -44,8 +43,6 @@ NOT_RUN = {
     "docs/how-to/limit-the-cost.md: recall: 12 affected cases": "tests/plugin/test_budget_of_changes.py holds it",
     "docs/how-to/limit-the-cost.md: no price is known of": "tests/plugin/test_budget_of_changes.py holds it",
     "docs/how-to/compare-two-runs.md: BASE  3.8 of 4 passed": "explains how a line is built",
-    "docs/how-to/long-horizon-audit.md: recall bench audit runs/mine --persona": MEMORY,
-    "docs/how-to/long-horizon-audit.md: recall bench audit runs/mine --apply": MEMORY,
     "docs/how-to/long-horizon-generate.md: museum/": PICTURE,
     "docs/how-to/long-horizon-generate.md: $ recall bench check museum": "tests/horizon/test_check.py has such lines",
     "docs/how-to/long-horizon-generate.md: recall bench create-persona --model anthropic": PAID,

@@ -171,6 +171,16 @@ class TestImport:
         _, items = exported(checkout.recall(*AUDIT, "--only", "fails"))
         assert (items[0]["grade"], items[0]["why"]) == ("system_failure", "seen")
 
+    def test_what_the_system_is_at_fault_for_is_counted_by_its_place(self, checkout: Checkout) -> None:
+        line = {"id": "bad", "grade": "system_failure", "why": "", "cause": "src/rank.py:88"}
+        result = grade(checkout, json.dumps(line))
+        result.stdout.fnmatch_lines(["  src/rank.py:88: 1 answer to 1 question"])
+        told = json.loads("\n".join(checkout.recall("score", "--json").outlines))["regraded"]
+        assert told["causes"] == [{"cause": "src/rank.py:88", "answers": 1, "questions": 1}]
+        assert "src/rank.py:88: 1 answer" in (checkout.artifacts.folder / "scorecard.md").read_text()
+        _, items = exported(checkout.recall(*AUDIT, "--only", "fails"))
+        assert items[0]["cause"] == "src/rank.py:88"
+
     def test_an_older_run_does_not_become_the_newest(self, checkout: Checkout) -> None:
         checkout.run("eval", "--recall-mode", "all")
         newest = (checkout.artifacts.folder / "scorecard.json").read_bytes()
@@ -191,6 +201,8 @@ class TestImport:
             (("bad", "right"), "grade: 'right' is unknown; *"),
             (("bad", "judge_false_positive"), "grade: `judge_false_positive` does not fit, as the case failed; *"),
             (("good", "agree"), "id: `good` is there twice; leave one"),
+            ('{"id": "bad", "grade": "", "why": "", "cause": "a.py:1"}', "grade: is empty, but there is a cause; *"),
+            ('{"id": "bad", "grade": "agree", "why": "", "cause": 1}', "cause: is missing, or no text; *"),
             ('{"id": "bad", "why": ""}', "grade: is missing, or no text; write it in quotes, or leave it empty"),
             ('{"grade": "agree", "why": ""}', "id: is missing, or no text; write it in quotes"),
             ("{", "not JSON (*"),

@@ -9,9 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pytest_recall.horizon.audit import FOLDER
 from tests.cli.conftest import Recall
-from tests.helpers.horizon_runs import SMALL, read_lines, write_lines, write_run
+from tests.helpers.horizon_runs import SMALL, write_run
 
 pytest.importorskip("matplotlib")
 
@@ -35,21 +34,6 @@ def test_pictures_go_into_the_folder_of_the_run_and_replace_older_ones_of_the_ot
     assert not list((tmp_path / "run").glob("*.svg"))
 
 
-def test_verdicts_are_a_picture_of_their_own(tmp_path: Path, inside: Recall) -> None:
-    write_run(tmp_path / "run", SMALL)
-    assert inside(tmp_path, "bench", "audit", "run").code == 0
-    path = tmp_path / "run" / FOLDER / "10d.jsonl"
-    rows = read_lines(path)
-    write_lines(path, [{**rows[0], "grade": "system_failure", "cause": "rank.py:8"}, *rows[1:]])
-    done = inside(tmp_path, "bench", "heatmap", "run", "--svg", "-o", "pictures/mine.svg", "--colors", "published")
-    assert done.out.split() == [
-        "pictures/mine.svg",
-        "pictures/mine-recall-vs-size.svg",
-        "pictures/mine-failures-by-cause.svg",
-    ]
-    assert "<!-- rank.py:8 -->" in (tmp_path / "pictures" / "mine-failures-by-cause.svg").read_text(encoding="utf-8")
-
-
 def test_a_run_without_answers_has_a_heatmap(tmp_path: Path, inside: Recall) -> None:
     folder = write_run(tmp_path / "run", SMALL, questions=False)
     (folder / "result.json").unlink()
@@ -68,18 +52,13 @@ def test_a_name_of_another_format_is_refused(tmp_path: Path, inside: Recall) -> 
 
 def test_without_matplotlib_pictures_are_svg(tmp_path: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch) -> None:
     write_run(tmp_path / "run", SMALL)
-    assert inside(tmp_path, "bench", "audit", "run").code == 0
-    path = tmp_path / "run" / FOLDER / "10d.jsonl"
-    rows = read_lines(path)
-    write_lines(path, [{**rows[0], "grade": "system_failure", "cause": "rank.py:8"}, *rows[1:]])
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     told = "recall: SVG is drawn without matplotlib; for PNG, run `pip install 'pytest-recall[pictures]'`\n"
     done = inside(tmp_path, "bench", "heatmap", "run")
-    files = ["run/heatmap.svg", "run/recall-vs-size.svg", "run/failures-by-cause.svg"]
+    files = ["run/heatmap.svg", "run/recall-vs-size.svg"]
     assert done == (0, "".join(f"{file}\n" for file in files), told)
     assert [one.text for one in texts_of(tmp_path / files[0])][:1] == ["A memory"]
     assert "mean points of 6" in [one.text for one in texts_of(tmp_path / files[1])]
-    assert "rank.py:8" in [one.text for one in texts_of(tmp_path / files[2])]
     done = inside(tmp_path, "bench", "heatmap", "run", "--svg", "-o", "pictures/mine.svg", "--colors", "published")
     assert done.err == told
     assert 'fill="#13131f"' in (tmp_path / "pictures" / "mine.svg").read_text(encoding="utf-8")

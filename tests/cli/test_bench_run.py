@@ -224,8 +224,6 @@ def test_what_words_alone_do_not_measure_is_told_everywhere(tmp_path: Path, caps
     assert "0.0 to 0.0 %" not in told
     assert main(["bench", "report", "a", "a"]) == 0
     assert "points, hallucination not measured in both; better 0" in capsys.readouterr().out
-    assert main(["bench", "audit", "a"]) == 0
-    capsys.readouterr()
     assert main(["bench", "report", "a", "--json"]) == 0
     (plain,) = json.loads(capsys.readouterr().out)["runs"]
     assert (plain["hallucinationMeasured"], plain["all"]["hallucination"]["value"]) == (False, None)
@@ -355,7 +353,7 @@ def test_after_a_change_of_the_code_the_run_of_before_is_set_aside(
 
     asked()
     first = Path("runs/own/result.json").read_text()
-    Path("runs/own/notes.md").write_text("what I think of it")
+    Path("runs/own/grades.jsonl").write_text("what I think of it")
     assert "3 of 3 questions are answered" in asked()[1]
     code.write_text(CONFIGURED.replace("self.kept[-self.size:]", "self.kept[:1]"))
     told = "its code has changed; all questions are asked again; the earlier ones are in runs/own/earlier-1"
@@ -363,8 +361,8 @@ def test_after_a_change_of_the_code_the_run_of_before_is_set_aside(
     assert (found, said.splitlines()[0]) == (0, f"recall: python:newest.py:Newest: {told}")
     assert "asked 3 of 3" in said
     assert Path("runs/own/earlier-1/result.json").read_text() == first != Path("runs/own/result.json").read_text()
-    assert Path("runs/own/earlier-1/notes.md").is_file()
-    assert not Path("runs/own/notes.md").exists()
+    assert Path("runs/own/earlier-1/grades.jsonl").is_file()
+    assert not Path("runs/own/grades.jsonl").exists()
     for name in ("earlier-1", ""):
         assert main(["bench", "rescore", f"runs/own/{name}"]) == 0
     capsys.readouterr()
@@ -410,8 +408,14 @@ def test_the_shipped_persona_goes_by_its_id_where_no_folder_is_called_so(
     run = ("bench", "run", "--persona", "ferry-office", "--memory", "null", "--no-heatmap-png")
     assert main([*run, "--ranges", "9", "--out", "o"]) == 0
     assert capsys.readouterr().out.startswith("null on ferry-office (arcs-60d.yaml), judged by lexical")
-    assert main(["bench", "audit", "o", "--persona", "ferry-office"]) == 0
-    assert capsys.readouterr().err == ""
+    assert main(["judges", "audit", "o"]) == 0
+    output = capsys.readouterr()
+    assert json.loads(output.out)["items"] == 0
+    assert output.err.startswith("recall: o: no verdict of a model")
+    assert main(["judges", "audit", "o", "--only", "all"]) == 0
+    head, *items = map(json.loads, capsys.readouterr().out.splitlines())
+    assert head["items"] == len(items) > 0
+    assert all(item["question"] and item["expected"] and item["evidence"] for item in items)
     write_persona(tmp_path).rename("ferry-office")
     assert main([*run, "--dry-run"]) == 0
     assert capsys.readouterr().out.startswith("null on clerk ")

@@ -225,12 +225,6 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def fill(folder: Path, label: str, **by_question: dict[str, Any]) -> None:
-    """Write something into the items of an audit, by their questions."""
-    path = folder / "audit" / f"{label}.jsonl"
-    write_lines(path, [{**row, **by_question.get(row["questionId"], {})} for row in read_lines(path)])
-
-
 RIGHT, CLOSE, WRONG, MADE_UP = (3, 2, 1), (2, 1, 1), (0, 0, 1), (1, 1, 0)
 SMALL: Stops = {
     10: [

@@ -1,4 +1,4 @@
-"""Points against days and bars of causes as SVG: well-formed for any run, and with no more than is known."""
+"""Points against days as SVG: well-formed for any run, and with no more than is known."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 from hypothesis import given
 
-from pytest_recall.horizon.curve_svg import causes_svg, sizes_svg
+from pytest_recall.horizon.curve_svg import sizes_svg
 from pytest_recall.horizon.picture_data import SizeCurve, sizes
 from pytest_recall.metrics.clustered import Clustered
 from tests.helpers.horizon_runs import RIGHT, SMALL, Asked, Stops, any_stops, run_of
@@ -80,22 +80,6 @@ def test_what_was_found_stands_beside_floors_and_ceiling() -> None:
     assert [line.count("L") for line in lines] == [0, 1, 1, 1]
 
 
-def test_bars_of_causes_say_how_many() -> None:
-    groups = {"system failure": [("src/rank.py:88", 12, 5), ("3 other causes", 4, 0)], "question defect": [("q", 1, 1)]}
-    svg = causes_svg("What was found", groups)
-    texts, _, _ = parts(svg)
-    assert texts[:3] == ["What was found", "system failure", "question defect"]
-    assert texts[3:7] == ["src/rank.py:88", "12 answers, 5 questions", "3 other causes", "4 answers"]
-    assert texts[7:] == ["q", "1 answer, 1 question", "answers looked at again"]
-    wide = [float(one.get("width", "")) for one in ElementTree.fromstring(svg).findall(f"{SVG}rect")]
-    solid, other, defect, hatch = wide[-4:]
-    assert (round(solid / other, 2), round(solid / defect), defect) == (3, 12, hatch)
-
-
 def test_names_are_shown_whatever_they_hold() -> None:
-    for svg in (
-        sizes_svg(sizes(replace(run_of(SMALL), adapter=HOSTILE))),
-        causes_svg(HOSTILE, {HOSTILE: [(HOSTILE, 1, 0)]}),
-    ):
-        root = ElementTree.fromstring(svg)
-        assert list(root.iter("{*}script")) == list(root.iter("{*}img")) == []
+    root = ElementTree.fromstring(sizes_svg(sizes(replace(run_of(SMALL), adapter=HOSTILE))))
+    assert list(root.iter("{*}script")) == list(root.iter("{*}img")) == []

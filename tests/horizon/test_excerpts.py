@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.horizon.persona import Calendar
-from pytest_recall.horizon.questioning import LEFT_OUT, evidence, excerpts, forbidden_excerpts, window_days
+from pytest_recall.horizon.questioning import excerpts, forbidden_excerpts, window_days
 from tests.horizon.questions import boundary, question
 
 FILLER = "### Weather\n\n" + " ".join(["Rain again in the yard."] * 40)
@@ -39,12 +39,6 @@ def test_where_not_all_fits_what_is_relevant_comes_first() -> None:
     ]
 
 
-def test_somebody_who_looks_again_is_shown_the_same_by_day() -> None:
-    assert evidence(question(), TEXTS, 10_000) == TEXTS
-    order = f"# session: principal\n\n### Order\n\nThe order walnut is 1,074 dollars.\n\n{LEFT_OUT}"
-    assert evidence(question(), TEXTS, 100) == {1: LEFT_OUT, 2: order, 3: LEFT_OUT}
-
-
 def test_of_forbidden_sessions_nothing_else_is_shown() -> None:
     (shown,) = forbidden_excerpts(boundary(relevant_days=[2, 3]), TEXTS, CALENDAR, 10_000)
     assert "Ben earns" in shown
@@ -66,6 +60,3 @@ def test_no_more_is_shown_than_is_allowed(texts: dict[int, str], limit: int) -> 
     assert sum(map(len, shown)) <= limit
     days = [int(text.split(",")[0].removeprefix("Day ")) for text in shown]
     assert days == sorted(set(days))
-    again = evidence(question(), texts, limit)
-    assert again.keys() == texts.keys()
-    assert sum(len(text.removesuffix(LEFT_OUT).rstrip()) for text in again.values()) <= limit

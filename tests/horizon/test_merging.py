@@ -14,7 +14,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.aggregates import result_json
 from pytest_recall.horizon.merging import merge, merge_folders, progress, rebuild_result
 from pytest_recall.horizon.published import PublishedRun
-from pytest_recall.horizon.regrade import rescore
+from pytest_recall.horizon.rescore import rescore
 from pytest_recall.horizon.run_file import read_lines, write_result
 from pytest_recall.horizon.runs import read_run
 from tests.helpers.horizon_runs import SMALL, Stops, any_stops, run_of, write_run

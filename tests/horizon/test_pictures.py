@@ -8,8 +8,7 @@ import pytest
 
 from pytest_recall.horizon.aggregates import aggregates
 from pytest_recall.horizon.page import heatmap_charts
-from pytest_recall.horizon.picture_data import FEW_CELL, Cell, causes, heatmap, sizes
-from pytest_recall.horizon.regrade import Regrade, audited
+from pytest_recall.horizon.picture_data import FEW_CELL, Cell, heatmap, sizes
 from tests.helpers.horizon_runs import CATEGORIES, CLOSE, MADE_UP, RIGHT, SMALL, WRONG, Asked, Score, run_of
 
 FACTUAL, SYNTHESIS, NEGATIVE = 0, 6, 7
@@ -132,23 +131,3 @@ def test_sizes_are_means_with_intervals() -> None:
     assert found.days == (10, 20, 30)
     assert [one.value for one in found.points] == pytest.approx([11 / 3, 14 / 3, 5])
     assert all(one.low is not None and one.high is not None for one in found.points)
-
-
-def test_causes_are_bars_and_the_judge_is_not_among_them() -> None:
-    run = run_of(SMALL)
-    one = run.evaluations
-    found = audited(
-        run,
-        [
-            Regrade(one[1], "system_failure", "a.py:1"),
-            Regrade(one[3], "system_failure", "b.py:2"),
-            Regrade(one[4], "system_failure", "b.py:2"),
-            Regrade(one[2], "judge_false_negative"),
-            Regrade(one[0], "agree"),
-        ],
-    )
-    assert causes(found) == {
-        "system failure": [("b.py:2", 2, 2), ("a.py:1", 1, 1)],
-        "judge false negative": [("judge false negative", 1, 1)],
-    }
-    assert causes(audited(run, [])) == {}

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.picture_data import Colors, heatmap, sizes
-from pytest_recall.horizon.pictures import draw_causes, draw_heatmap, draw_sizes
+from pytest_recall.horizon.pictures import draw_heatmap, draw_sizes
 from tests.helpers.horizon_runs import RIGHT, SMALL, Asked, Stops, run_of
 
 pytest.importorskip("matplotlib")
@@ -106,14 +106,6 @@ def test_the_squares_of_a_picture_are_in_its_text(measured: tuple[bytes, bytes])
     assert "<!-- no question is possible here -->" in svg
     assert "<!-- not asked here: the value before -->" not in svg
     assert "<!-- nothing, and no file says why -->" not in svg
-
-
-def test_bars_of_causes_say_how_many() -> None:
-    groups = {"system failure": [("src/rank.py:88", 12, 5), ("3 other causes", 4, 0)], "question defect": [("q", 1, 1)]}
-    svg = draw_causes("What was found", groups, "svg").decode()
-    for told in ("12 answers, 5 questions", "4 answers", "1 answer, 1 question", "src/rank.py:88"):
-        assert f"<!--   {told} -->" in svg or f"<!-- {told} -->" in svg
-    assert size(draw_causes("What was found", groups))[0] == 920
 
 
 def test_without_matplotlib_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_recall.horizon.merging import rebuild_result
 from pytest_recall.horizon.picture_data import heatmap, sizes
-from pytest_recall.horizon.regrade import rescore
+from pytest_recall.horizon.rescore import rescore
 from pytest_recall.horizon.run_file import read_lines
 from pytest_recall.horizon.runs import read_run
 from pytest_recall.horizon.statistics import pairing, report

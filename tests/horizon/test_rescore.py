@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pytest_recall.horizon.aggregates import result_json
 from pytest_recall.horizon.merging import progress
 from pytest_recall.horizon.published import PublishedRun
-from pytest_recall.horizon.regrade import Difference, Rescored, rescore
+from pytest_recall.horizon.rescore import Difference, Rescored, rescore
 from tests.helpers.horizon_runs import SMALL, Stops, any_stops, run_of
 
 

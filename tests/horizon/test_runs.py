@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.horizon.regrade import rescore
+from pytest_recall.horizon.rescore import rescore
 from pytest_recall.horizon.run_file import read_lines
 from pytest_recall.horizon.runs import read_run
 from tests.helpers.horizon_runs import SMALL, Stops, any_stops, run_of, write_lines, write_run

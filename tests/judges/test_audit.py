@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.judges.audit import GRADES, Grading, Only, grading, misfit, picks, regrade, truth
+from pytest_recall.judges.audit import GRADES, FailureCause, Grading, Only, grading, misfit, picks, regrade, truth
 from pytest_recall.judges.calibration import JudgeKey
 from pytest_recall.metrics.agreement import Confusion
 from pytest_recall.trials.trial import Answer, Judgement, Outcome, Trial, Verdict, Vote
@@ -102,6 +102,37 @@ class TestPicks:
 def test_what_cannot_be_is_one_sentence(case_id: str, grade: str, told: str) -> None:
     found = misfit(case_id, grade, grading(RUN))
     assert found.startswith(told.removesuffix("*"))
+
+
+@pytest.mark.parametrize(
+    ("grade", "cause", "told"),
+    [
+        ("system_failure", "src/rank.py:88", ""),
+        ("system_failure", "", ""),
+        ("system_failure", "the ranking", "cause: 'the ranking' names no place; *"),
+        ("system_failure", "src/rank.py:0", "cause: 'src/rank.py:0' names no place; *"),
+        ("agree", "src/rank.py:88", "cause: is for `system_failure`, and the grade is `agree`; *"),
+    ],
+)
+def test_a_cause_is_a_place_and_goes_with_a_failure_of_the_system(grade: str, cause: str, told: str) -> None:
+    found = misfit("agreed", grade, grading(RUN), cause)
+    assert found.startswith(told.removesuffix("*"))
+    assert bool(found) is bool(told)
+
+
+def test_causes_are_counted_by_answers_and_by_distinct_questions() -> None:
+    run = [
+        judged(name, by_model(False))._replace(fingerprint=name[-1]) for name in ("30d/a", "60d/a", "30d/b", "60d/b")
+    ]
+    gradings = {
+        "30d/a": Grading("system_failure", cause="rank.py:8"),
+        "60d/a": Grading("system_failure", cause="rank.py:8"),
+        "30d/b": Grading("system_failure", cause="store.py:1"),
+        "60d/b": Grading("system_failure"),
+    }
+    found = regrade(run, gradings)
+    assert found is not None
+    assert found.causes == (FailureCause("rank.py:8", 2, 1), FailureCause("store.py:1", 1, 1))
 
 
 def test_both_numbers_and_the_confusion_of_each_judge() -> None:

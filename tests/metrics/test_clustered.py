@@ -10,14 +10,12 @@ from hypothesis import strategies as st
 
 from pytest_recall.metrics.clustered import (
     Clustered,
-    Stratum,
     clustered_mean,
     clustered_share,
     clustered_slope,
-    stratified_share,
     widened,
 )
-from pytest_recall.metrics.intervals import critical, critical_t, mean_of, share_of, wilson
+from pytest_recall.metrics.intervals import critical, critical_t, mean_of, share_of
 
 POINTS = st.lists(st.integers(0, 6).map(float), min_size=2, max_size=30)
 
@@ -125,38 +123,6 @@ def test_a_slope_by_hand() -> None:
 
 def test_a_slope_of_one_group_has_no_interval() -> None:
     assert clustered_slope([("a", 0, 0), ("a", 1, 2), ("a", 2, 5)]) == Clustered(2.5, None, None, 3, 1)
-
-
-def test_the_distances_of_strata_are_added_as_squares() -> None:
-    found = stratified_share([Stratum(10, 5, 2), Stratum(30, 10, 3)])
-    one, other = wilson(2, 5), wilson(3, 10)
-    assert one is not None
-    assert other is not None
-    # Weights 1/4 and 3/4; of what was not looked at, 5 of 9 and 20 of 29.
-    below = sqrt((0.4 - one[0]) ** 2 / 16 * 5 / 9 + (0.3 - other[0]) ** 2 * 9 / 16 * 20 / 29)
-    above = sqrt((one[1] - 0.4) ** 2 / 16 * 5 / 9 + (other[1] - 0.3) ** 2 * 9 / 16 * 20 / 29)
-    assert found[:3] == pytest.approx((0.325, 0.325 - below, 0.325 + above))
-    assert found[3:] == (15, 2)
-
-
-def test_what_was_looked_at_whole_leaves_nothing_to_chance() -> None:
-    assert stratified_share([Stratum(10, 10, 3), Stratum(30, 30, 0)]) == Clustered(0.075, 0.075, 0.075, 40, 2)
-
-
-def test_a_stratum_that_nobody_looked_at_can_be_anything() -> None:
-    assert stratified_share([Stratum(10, 10, 3), Stratum(30, 0, 0)]) == Clustered(None, None, None, 10, 2)
-    assert stratified_share([Stratum(0, 0, 0)]) == Clustered(None, None, None, 0, 0)
-
-
-@given(st.lists(st.tuples(st.integers(1, 40), st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=4))
-def test_shares_of_strata_stay_within_0_and_1(written: list[tuple[int, int, int]]) -> None:
-    strata = [Stratum(size + more, size, min(found, size)) for size, more, found in written]
-    found = stratified_share(strata)
-    assert found.value is not None
-    assert found.low is not None
-    assert found.high is not None
-    assert 0 <= found.low <= found.value + 1e-12
-    assert found.value - 1e-12 <= found.high <= 1
 
 
 GROUPED = st.lists(st.tuples(st.integers(0, 5), st.sampled_from([0.0, 0.25, 1.0])), min_size=1, max_size=40)

@@ -64,6 +64,16 @@ def test_each_question_is_an_item(whole: Whole) -> None:
     assert checkout.scorecard()["by_reason"] == {"dataset": {"passed": 14, "failed": 4, "skipped": 4}}
 
 
+def test_an_audit_has_the_questions_that_no_case_file_has(whole: Whole) -> None:
+    lines = whole.checkout.recall("judges", "audit", "latest", "--only", "all").outlines
+    items = {item["id"]: item for item in map(json.loads, lines[1:])}
+    assert len(items) == 18
+    asked = whole.checkout.journal().asked["conv-1:q1"]
+    one = items["conv-1:q1"]
+    assert (one["question"], one["expected"]) == (asked.question, asked.reference)
+    assert tuple(one["evidence"]) == asked.evidence != ()
+
+
 NO_IDS = """
 class Memory:
     private = True
@@ -94,6 +104,7 @@ def test_shards_share_the_questions(pytester: pytest.Pytester) -> None:
     assert [len(one) for one in found] == [3, 3]
     assert checkout.recall("ci", "merge", "eval/_artifacts").ret == 0
     assert checkout.outcomes() == found[0] | found[1]
+    assert checkout.journal().asked.keys() == checkout.outcomes().keys()
     assert len(checkout.outcomes()) == 6
 
 

@@ -48,6 +48,8 @@ def test_each_question_of_each_checkpoint_is_an_item(pytester: pytest.Pytester) 
     assert (leak.dimension, leak.outcome.value) == ("information-boundary", "failed")
     assert "gives away" in leak.note
     assert checkout.boxes() == {}
+    question = checkout.journal().asked["3d/q001"]
+    assert (bool(question.question), bool(question.reference)) == (True, True)
 
 
 def test_passages_pass_by_the_days_that_they_are_from(pytester: pytest.Pytester) -> None:

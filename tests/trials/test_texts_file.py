@@ -103,10 +103,13 @@ def test_a_journal_is_set_aside_with_its_texts_and_nothing_is_lost(tmp_path: Pat
     for number in (1, 2):
         with journal_of(tmp_path, HEADER) as journal:
             journal.append(trial(str(number), LONG))
+        (tmp_path / "grades.jsonl").write_text(f"{number}\n")
         there = set_aside(tmp_path)
         assert there == tmp_path / f"earlier-{number}"
+        assert (there / "grades.jsonl").read_text() == f"{number}\n"
         assert read_journal(there).trials == (trial(str(number), LONG),)
     assert not (tmp_path / "trials.jsonl").exists()
+    assert not (tmp_path / "grades.jsonl").exists()
     shutil.rmtree(tmp_path / "earlier-1")
     with journal_of(tmp_path, HEADER):
         pass

@@ -34,7 +34,7 @@ typical steps:
   recall bench rescore              compute its numbers again from the answers, and compare
   recall bench heatmap              its scores, as pictures
   recall bench report               its scores, with confidence intervals
-  recall bench audit                export answers for a second look, and find the causes of failures
+  recall judges audit               its verdicts for a second look, and the causes of failures
 
 Each command takes --help.
 """
@@ -112,7 +112,6 @@ COMMANDS: Mapping[str, str | Group] = {
             "horizon.commands.reports:add_heatmap",
             "horizon.commands.reports:add_report",
             "horizon.commands.reports:add_misses",
-            "horizon.commands.reports:add_audit",
         ),
         BENCH_DETAILS,
     ),

@@ -1,8 +1,8 @@
-"""Draw points against days, and the bars of an audit, as SVG without a library."""
+"""Draw points against days as SVG without a library."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -14,23 +14,6 @@ from pytest_recall.metrics.clustered import Clustered
 _WIDTH, _LEFT, _RIGHT = 760, 60, 740
 _POINTS, _SHARE, _GRID, _QUIET = "#00336f", "#a8246c", "#e4e4e4", "#5f5f5f"
 _DASHES = ("2 3", "2 7", "8 3 2 3", "8 4", "5 3")
-_CHARACTER = 6.3
-"""About as wide is a character, in pixels."""
-_BARS = {
-    "system failure": ("#00336f", ""),
-    "judge false negative": ("#c8b25a", "stripes"),
-    "judge false positive": ("#c8b25a", "dots"),
-    "question defect": ("#8a8a8a", "crosses"),
-}
-"""How the bars of a grade look: they differ in more than colour."""
-_HATCHES = "".join(
-    f'<pattern id="{name}" width="6" height="6" patternUnits="userSpaceOnUse">{drawn}</pattern>'
-    for name, drawn in (
-        ("stripes", '<path d="M0 6 6 0M-1 1 1-1M5 7 7 5" stroke="#fff"/>'),
-        ("dots", '<circle cx="3" cy="3" r="1.2" fill="#fff"/>'),
-        ("crosses", '<path d="M0 0 6 6M6 0 0 6" stroke="#fff"/>'),
-    )
-)
 
 
 class _Panel(NamedTuple):
@@ -121,35 +104,3 @@ def _day_ticks(panel: _Panel) -> Iterator[str]:
         if (x := panel.x(day)) - last >= 36:
             yield svg_text(x, panel.top + panel.high + 18, str(day), "middle quiet")
             last = x
-
-
-def causes_svg(title: str, groups: Mapping[str, Sequence[tuple[str, int, int]]]) -> str:
-    """Return bars of what was found in an audit, by grade: causes with their answers and questions."""
-    bars = [
-        (kind, one_line(name, 60), answers, questions)
-        for kind, some in groups.items()
-        for name, answers, questions in some
-    ]
-    left = int(20 + _CHARACTER * max((len(name) for _, name, _, _ in bars), default=10))
-    right, top = _WIDTH - 150, 74
-    most = max((answers for _, _, answers, _ in bars), default=1)
-    bottom = top + 26 * len(bars)
-    parts = [svg_text(16, 28, one_line(title, 80), "title")]
-    for place, kind in enumerate(groups):
-        parts += [*_bar(kind, (16 + 180 * place, 42), (14, 12)), svg_text(36 + 180 * place, 52, kind)]
-    for place, (kind, name, answers, questions) in enumerate(bars):
-        y, wide = top + 26 * place, (right - left) * answers / most
-        told = plural(answers, "answer") + (f", {plural(questions, 'question')}" if questions else "")
-        parts.append(svg_text(left - 8, y + 14, name, "end"))
-        parts += [*_bar(kind, (left, y), (wide, 18)), svg_text(left + wide + 8, y + 14, told)]
-    parts.append(f'<path d="M{left} {top - 6}V{bottom}H{right}" fill="none" stroke="{_QUIET}"/>')
-    parts.append(svg_text((left + right) / 2, bottom + 20, "answers looked at again", "middle"))
-    return svg_file(title, (_WIDTH, bottom + 36), parts, defs=_HATCHES)
-
-
-def _bar(kind: str, place: tuple[float, float], size: tuple[float, float]) -> Iterator[str]:
-    color, hatch = _BARS.get(kind, ("#444444", ""))
-    box = f'x="{place[0]:g}" y="{place[1]:g}" width="{size[0]:.1f}" height="{size[1]:g}"'
-    yield f'<rect {box} fill="{color}"/>'
-    if hatch:
-        yield f'<rect {box} fill="url(#{hatch})"/>'

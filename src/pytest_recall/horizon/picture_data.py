@@ -12,7 +12,6 @@ from pytest_recall.horizon.disclosure import BOUNDARY, crossings, without_crossi
 from pytest_recall.horizon.evaluation import MOST
 from pytest_recall.horizon.published import PublishedRun, Stop
 from pytest_recall.horizon.question import CATEGORIES, GROUP_CATEGORIES
-from pytest_recall.horizon.regrade import Audited
 from pytest_recall.horizon.result import facts
 from pytest_recall.horizon.retrieval import ROWS, SYSTEM, RetrievalReport, WithFloors
 from pytest_recall.horizon.retrieval_text import found_facts
@@ -31,14 +30,6 @@ FEW_CELL = 5
 """Of fewer answers a cell is marked."""
 MOST_SHARE = 0.5
 """Hallucination from here on has one colour: rates above are rare, and those below should be told apart."""
-
-BARS = 20
-"""Of more causes, the rest is one bar."""
-_OTHERS = {
-    "judge_false_negative": "judge false negative",
-    "judge_false_positive": "judge false positive",
-    "case_defect": "case defect",
-}
 
 
 class Cell(NamedTuple):
@@ -293,17 +284,3 @@ def ink_on(color: tuple[float, float, float]) -> str:
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return "#000000" if luminance > 0.179 else "#ffffff"
-
-
-def causes(found: Audited) -> dict[str, list[tuple[str, int, int]]]:
-    """Return the bars of what an audit found, by grade: a name, the answers, the distinct questions."""
-    groups: dict[str, list[tuple[str, int, int]]] = {}
-    if found.causes:
-        groups["system failure"] = [(one.cause, one.answers, one.questions) for one in found.causes[:BARS]]
-        if rest := found.causes[BARS:]:
-            # Questions of several causes may be the same ones, so that they cannot be added up.
-            groups["system failure"].append((f"{len(rest):,} other causes", sum(one.answers for one in rest), 0))
-    for grade, name in _OTHERS.items():
-        if found.grades[grade]:
-            groups[name] = [(name, found.grades[grade], found.asked[grade])]
-    return groups

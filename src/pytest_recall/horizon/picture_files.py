@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pytest_recall.files.disk import open_file, remove, write_bytes
-from pytest_recall.horizon.audit import FOLDER
 from pytest_recall.horizon.picture_data import DRAWN_BY
 from pytest_recall.horizon.run_file import PROGRESS, QUESTIONS, RESULT
 from pytest_recall.trials.journal import NAME
@@ -22,11 +21,6 @@ def answered_at(folder: Path) -> int:
     # Without a new answer a run writes its other files again.
     files = [journal] if journal.is_file() else [folder / name for name in (RESULT, PROGRESS, QUESTIONS)]
     return _newest(files)
-
-
-def looked_at(folder: Path) -> int:
-    """Return when the answers of a run, or the grades of its audit, were written last."""
-    return max(answered_at(folder), _newest((folder / FOLDER).glob("*.jsonl")))
 
 
 def write_pictures(drawn: Mapping[Path, tuple[bytes, int]]) -> list[str]:

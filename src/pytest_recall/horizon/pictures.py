@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.wording import one_line, plural
+from pytest_recall.files.wording import one_line
 from pytest_recall.horizon.picture_data import (
     DRAWN_BY,
     FEW_CELL,
@@ -66,14 +66,6 @@ def draw_heatmap(found: Heatmap, colors: Colors = "safe", format: Format = "png"
 def draw_sizes(found: SizeCurve, format: Format = "png") -> bytes:
     """Return mean points and hallucination against days, with bands. Raises RecallError without matplotlib."""
     return drawn(lambda: _sizes(found), format)
-
-
-def draw_causes(title: str, groups: Mapping[str, Sequence[tuple[str, int, int]]], format: Format = "png") -> bytes:
-    """Return bars of what was found in an audit. Raises RecallError without matplotlib.
-
-    `groups` are grades, each with its causes, and of these the answers and the distinct questions.
-    """
-    return drawn(lambda: _causes(title, groups), format)
 
 
 def check_drawing() -> None:
@@ -312,42 +304,3 @@ def _band(axes: Axes, days: Sequence[int], values: Sequence[Clustered], unit: fl
 
 
 _DASHES = (":", (0, (1, 3)), "-.", (0, (6, 3)), "--")
-_BARS = {
-    "system failure": ("#00336f", ""),
-    "judge false negative": ("#c8b25a", "///"),
-    "judge false positive": ("#c8b25a", "..."),
-    "question defect": ("#8a8a8a", "xxx"),
-}
-
-
-def _causes(title: str, groups: Mapping[str, Sequence[tuple[str, int, int]]]) -> Figure:
-    from matplotlib.figure import Figure
-    from matplotlib.patches import Patch
-    from matplotlib.ticker import MaxNLocator
-
-    bars = [(kind, *one) for kind, causes in groups.items() for one in causes]
-    longest = max((len(one_line(name, 60)) for _, name, _, _ in bars), default=10)
-    left, width, height = 0.5 + 0.075 * longest, 9.2, 1.5 + 0.32 * max(len(bars), 1)
-    figure = Figure(figsize=(width, height), facecolor="white")
-    axes = figure.add_axes((left / width, 0.55 / height, (width - left - 1.7) / width, (height - 1.45) / height))
-    for place, (kind, _, answers, questions) in enumerate(bars):
-        color, hatch = _BARS.get(kind, ("#444444", ""))
-        axes.barh(place, answers, 0.66, color=color, hatch=hatch, edgecolor="white", lw=0)
-        told = plural(answers, "answer") + (f", {plural(questions, 'question')}" if questions else "")
-        axes.text(answers, place, f"  {told}", va="center", size=8)
-    axes.set_yticks(range(len(bars)), [one_line(name, 60) for _, name, _, _ in bars])
-    axes.set_ylim(len(bars) - 0.5, -0.5)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("answers looked at again")
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.text(0.25 / width, 1 - 0.3 / height, one_line(title, 80), size=13, weight="bold", va="center")
-    keys = [Patch(facecolor=_BARS[kind][0], hatch=_BARS[kind][1], edgecolor="white", label=kind) for kind in groups]
-    figure.legend(
-        handles=keys,
-        loc="upper left",
-        bbox_to_anchor=(0.2 / width, 1 - 0.42 / height),
-        ncols=4,
-        frameon=False,
-        fontsize=8.5,
-    )
-    return figure

@@ -177,9 +177,6 @@ def question_id(persona: str, number: int) -> str:
 
 LEAST = 200
 """Characters of a part below which it is left out instead of cut."""
-
-
-LEFT_OUT = "[…]"
 _Heading = Callable[[int, bool], str]
 
 
@@ -205,16 +202,6 @@ def excerpts(question: BenchQuestion, texts: Mapping[int, str], calendar: Calend
     heading says which day and session it is, and whether something is left out.
     """
     return _headed(question, list(_found(texts)), calendar, limit)
-
-
-def evidence(question: BenchQuestion, texts: Mapping[int, str], limit: int) -> dict[int, str]:
-    """Return the same for someone who looks at an answer again, by day and without headings.
-
-    What is left out is marked, also where that is all of a day.
-    """
-    shown = _shown(question, list(_found(texts)), lambda day, cut: "", limit)
-    found = {day: shown.get(day, ("", bool(text.strip()))) for day, text in texts.items()}
-    return {day: "\n\n".join(filter(None, [text, LEFT_OUT if cut else ""])) for day, (text, cut) in found.items()}
 
 
 def forbidden_excerpts(question: BenchQuestion, texts: Mapping[int, str], calendar: Calendar, limit: int) -> list[str]:

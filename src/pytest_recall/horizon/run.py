@@ -17,13 +17,12 @@ from pytest_recall.datasets.model_usage_text import lines_of
 from pytest_recall.files.errors import CaseError, RecallError, StoppedError
 from pytest_recall.files.wording import plural
 from pytest_recall.horizon.ask import Asker, name_of, now, planned
-from pytest_recall.horizon.audit import FOLDER as AUDIT
-from pytest_recall.horizon.audit import NOTES
 from pytest_recall.horizon.evaluation import HANDED_OUT, CheckpointTrial, summarize
 from pytest_recall.horizon.judge import PanelJudge
 from pytest_recall.horizon.memory import StuckError, Subject
 from pytest_recall.horizon.parts import Parts, day_units
 from pytest_recall.horizon.passes.work import PassProgress
+from pytest_recall.horizon.persona import day_file
 from pytest_recall.horizon.published import checkpoint_line, summary_line
 from pytest_recall.horizon.question import BenchQuestion, Checkpoint
 from pytest_recall.horizon.result import Reached, duration, query_ms, result, usage_json
@@ -39,11 +38,11 @@ from pytest_recall.schedule.boxes import PROFILE
 from pytest_recall.trials.concurrency import Loop
 from pytest_recall.trials.drive import IN_A_ROW, Driver, LostError, SpentError
 from pytest_recall.trials.execution import Result, with_result
-from pytest_recall.trials.record import Header, Record, Told
+from pytest_recall.trials.record import Header, QuestionRecord, Record, Told
 
 Answered = dict[tuple[str, str], CheckpointTrial]
 """The newest trial of a question at a checkpoint, by the label and the question's id."""
-ABOUT_ANSWERS = (AUDIT, NOTES, "heatmap.png", "heatmap.svg")
+ABOUT_ANSWERS = ("heatmap.png", "heatmap.svg")
 """What may stand beside the files of a run, and is about its answers."""
 READ_BACK = 20
 """Units that are asked back by their own words once all questions are answered."""
@@ -171,7 +170,7 @@ class BenchRun:
             if left:
                 self._look()
             if left or record is None or record.exit_code != 0:
-                outcome = self._asked(header, before, open_, left)
+                outcome = self._asked(header, record, before, open_, left)
             else:
                 self._starts.pop()  # Nothing is asked, so that it is not resumed.
                 outcome = self._outcome(parts.checkpoints)
@@ -185,13 +184,20 @@ class BenchRun:
         self._tell(told)
 
     def _asked(
-        self, header: Header, before: Sequence[CheckpointTrial], open_: dict[int, list[BenchQuestion]], left: int
+        self,
+        header: Header,
+        record: Record | None,
+        before: Sequence[CheckpointTrial],
+        open_: dict[int, list[BenchQuestion]],
+        left: int,
     ) -> BenchOutcome:
         """Ask what is open, write down what it comes to, and return that."""
         parts, said = self._parts, self._whole()
         lines = [parts.configuration.header(self._starts[0]), *map(self._line, said)]
         lines += [{"type": "resume", "timestamp": start} for start in self._starts[1:]]
         with RunFiles(self._folder, header, lines, before) as files:
+            if news := [one for one in self._questions() if record is None or one.id not in record.asked]:
+                files.journal.asked(news)
             if left and not self._stopped:
                 with parts.calls.memory.written(files.journal.spent):
                     self._work(files, before, open_, left)
@@ -207,6 +213,12 @@ class BenchRun:
                 files.tell(summary_line(outcome.result["timestamp"], outcome.result["metadata"]))
                 files.journal.end(0)
         return outcome
+
+    def _questions(self) -> Iterator[QuestionRecord]:
+        """Yield the questions of all checkpoints as they are asked, for whoever reads the journal alone."""
+        for case_id, (question, _) in self._planned.items():
+            days = tuple(Path(day_file(day)).stem for day in question.relevant_days)
+            yield QuestionRecord(case_id, question.question, question.category, question.answer, days)
 
     def _header(self, started: str) -> Header:
         """Return the header of the journal of a run that begins now."""

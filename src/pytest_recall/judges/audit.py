@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, get_args
 
@@ -21,15 +22,28 @@ GRADES: Mapping[Grade, str] = {
     "system_failure": "the answer was wrong, and the judges were right to fail it",
     "case_defect": "the case is at fault: no answer to it could be judged",
 }
+_CAUSE = re.compile(r"\S.*:[1-9]\d*")
 _OF_FAILS = ("judge_false_negative", "system_failure")
 _OF_PASSES = ("judge_false_positive",)
 
 
 class Grading(NamedTuple):
-    """What someone who looked again says about a case, and why."""
+    """What someone who looked again says about a case, and why.
+
+    The `cause` of a `system_failure` is the place in the system that is at fault, `file:line`; empty if not given.
+    """
 
     grade: str
     why: str = ""
+    cause: str = ""
+
+
+class FailureCause(NamedTuple):
+    """A place in the system: how many answers it spoiled, to how many distinct questions."""
+
+    cause: str
+    answers: int
+    questions: int
 
 
 class AuditPick(NamedTuple):
@@ -43,7 +57,7 @@ class Regraded(NamedTuple):
     """A run as judged, and as re-graded, with what was not looked at left as it was judged.
 
     `judged` and `passed` are counts of passes before and after, of `verdicts` and `verdicts - defects`.
-    `grades` counts what was said; `confusions` are by judge.
+    `grades` counts what was said; `confusions` are by judge. `causes` are those of the most answers first.
     """
 
     verdicts: int
@@ -52,6 +66,7 @@ class Regraded(NamedTuple):
     defects: int
     grades: Mapping[str, int]
     confusions: Mapping[JudgeKey, Confusion]
+    causes: tuple[FailureCause, ...]
 
 
 def grading(trials: Iterable[Trial]) -> dict[str, Trial]:
@@ -110,7 +125,7 @@ def _lot(case_id: str, seed: str) -> str:
     return hashlib.sha256(f"{seed}\0{case_id}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def misfit(case_id: str, grade: str, trials: Mapping[str, Trial]) -> str:
+def misfit(case_id: str, grade: str, trials: Mapping[str, Trial], cause: str = "") -> str:
     """Return what is wrong with a grade of a case, as the end of a sentence; empty if nothing is."""
     trial = trials.get(case_id)
     if trial is None:
@@ -121,6 +136,10 @@ def misfit(case_id: str, grade: str, trials: Mapping[str, Trial]) -> str:
     if grade in (_OF_PASSES if failed else _OF_FAILS):
         fitting = ", ".join(name for name in GRADES if name not in (_OF_PASSES if failed else _OF_FAILS))
         return f"grade: `{grade}` does not fit, as the case {trial.outcome.value}; give one of {fitting}"
+    if cause and grade != "system_failure":
+        return f"cause: is for `system_failure`, and the grade is `{grade}`; empty one of them"
+    if cause and not _CAUSE.fullmatch(cause):
+        return f"cause: {cause!r} names no place; write file:line, like `src/memory/rank.py:88`"
     return ""
 
 
@@ -173,4 +192,18 @@ def regrade(trials: Iterable[Trial], gradings: Mapping[str, Grading]) -> Regrade
         defects=grades["case_defect"],
         grades={grade: count for grade, count in grades.items() if count},
         confusions=dict(sorted(confusions.items())),
+        causes=_causes(by_id, known),
     )
+
+
+def _causes(by_id: Mapping[str, Trial], known: Mapping[str, Grading]) -> tuple[FailureCause, ...]:
+    """Return the causes that are named; a question that was asked at several checkpoints is one question."""
+    ids: dict[str, list[str]] = {}
+    for case_id, given in known.items():
+        if given.cause:
+            ids.setdefault(given.cause, []).append(case_id)
+    found = [
+        FailureCause(cause, len(some), len({by_id[case_id].fingerprint or case_id for case_id in some}))
+        for cause, some in ids.items()
+    ]
+    return tuple(sorted(found, key=lambda one: (-one.answers, one.cause)))

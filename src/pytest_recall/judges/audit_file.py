@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.settings_fields import JudgeKind
@@ -14,20 +14,31 @@ from pytest_recall.files.json_lines import Appended, objects, read_appended
 from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.judges import fence
 from pytest_recall.judges.audit import GRADES, AuditPick, Grading, attributed, misfit, truth
+from pytest_recall.trials.journal import GRADED
+from pytest_recall.trials.record import QuestionRecord
 from pytest_recall.trials.trial import Trial
 
 READS = 24_000
 """Characters of passages that an item of an audit holds at most."""
 
 
-def export(run: str, picked: Iterable[AuditPick], cases: Mapping[str, Case], known: Mapping[str, Grading]) -> list[Any]:
+def export(
+    run: str,
+    picked: Iterable[AuditPick],
+    cases: Mapping[str, Case],
+    questions: Mapping[str, QuestionRecord],
+    known: Mapping[str, Grading],
+) -> list[Any]:
     """Return the lines of an audit: first what it is and how to grade, then an item for each pick.
 
-    `cases` are those of the case files by id. Of one that is gone or has changed since, the
-    question is null. What is graded already comes with its grade.
+    `cases` are those of the case files by id, and `questions` those that the journal has, as they were asked. Of a case
+    that is gone or has changed since, the question is null. What is graded already comes with its grade.
     """
-    items = [_item(pick, _asked(pick.trial, cases), known.get(pick.trial.case_id)) for pick in picked]
-    how = "write one of the grades and, in your words, why; leave the grade empty where you cannot say"
+    items = [_item(pick, _shown(pick.trial, cases, questions), known.get(pick.trial.case_id)) for pick in picked]
+    how = (
+        "write one of the grades, in your words why and, of a system_failure, its cause as file:line if it is known;"
+        " leave the grade empty where you cannot say"
+    )
     return [{"audit": run, "version": 1, "items": len(items), "how": how, "grades": dict(GRADES)}, *items]
 
 
@@ -37,7 +48,22 @@ def _asked(trial: Trial, cases: Mapping[str, Case]) -> Case | None:
     return case if case is not None and case.fingerprint == trial.fingerprint else None
 
 
-def _item(pick: AuditPick, case: Case | None, known: Grading | None) -> dict[str, Any]:
+class _Shown(NamedTuple):
+    """What was asked, what is expected, and the ids of the evidence that has to come back; as far as it is known."""
+
+    question: str | None = None
+    expected: Any = None
+    evidence: tuple[str, ...] = ()
+
+
+def _shown(trial: Trial, cases: Mapping[str, Case], questions: Mapping[str, QuestionRecord]) -> _Shown:
+    if (record := questions.get(trial.case_id)) is not None:
+        return _Shown(record.question, record.reference, record.evidence)
+    case = _asked(trial, cases)
+    return _Shown() if case is None else _Shown(fence.question(case), case.expected)
+
+
+def _item(pick: AuditPick, about: _Shown, known: Grading | None) -> dict[str, Any]:
     trial = pick.trial
     answer = trial.answer
     assert answer is not None
@@ -46,13 +72,13 @@ def _item(pick: AuditPick, case: Case | None, known: Grading | None) -> dict[str
         "id": trial.case_id,
         "chosen": list(pick.chosen),
         "outcome": trial.outcome.value,
-        "question": None if case is None else fence.question(case),
-        "expected": None if case is None else case.expected,
+        "question": about.question,
+        "expected": about.expected,
+        **({"evidence": list(about.evidence)} if about.evidence else {}),
         "answer": answer.text,
         "passages": [{"text": part.text, **({"cut": part.note} if part.note else {})} for part in shown],
         "verdicts": [verdict.to_json() for verdict in trial.verdicts],
-        "grade": known.grade if known else "",
-        "why": known.why if known else "",
+        **(known or Grading(""))._asdict(),
     }
 
 
@@ -98,15 +124,16 @@ def _labels(run: str, trial: Trial, given: Grading, case: Case | None) -> Iterab
         }
 
 
-NAME = "grades.jsonl"
+FIELDS = ("id", "grade", "why", "cause")
+"""The texts of a grading, of which the cause may be absent."""
 
 
 def read_grades(run: Path) -> dict[str, Grading]:
     """Return the gradings of the run in this folder by case id, the newest of each. Raises RecallError."""
     return {
-        line["id"]: Grading(line["grade"], line["why"])
-        for line in read_appended(run / NAME)
-        if all(isinstance(line.get(field), str) for field in ("id", "grade", "why"))
+        line["id"]: Grading(line["grade"], line["why"], line.get("cause", ""))
+        for line in read_appended(run / GRADED)
+        if all(isinstance(line.get(field, ""), str) for field in FIELDS) and line.keys() >= {"id", "grade", "why"}
     }
 
 
@@ -115,7 +142,7 @@ def append_grades(run: Path, gradings: Mapping[str, Grading], at: str) -> int:
     known = read_grades(run)
     news = {case_id: given for case_id, given in gradings.items() if known.get(case_id) != given}
     if news:
-        with Appended(run / NAME) as file:
+        with Appended(run / GRADED) as file:
             for case_id, given in news.items():
                 file.append({"id": case_id, **given._asdict(), "at": at})
     return len(news)
@@ -144,15 +171,17 @@ def read_import(path: Path, name: str, run: str, trials: Mapping[str, Trial]) ->
 
 def _take(value: Mapping[str, object], gradings: dict[str, Grading], trials: Mapping[str, Trial]) -> str:
     """Add the grading of one item; return what is wrong with it."""
-    for field in ("id", "grade", "why"):
+    value = {"cause": "", **value}
+    for field in FIELDS:
         if not isinstance(value.get(field), str):
             return f"{field}: is missing, or no text; write it in quotes" + (", or leave it empty" * (field != "id"))
-    case_id, grade, why = str(value["id"]), str(value["grade"]).strip(), str(value["why"])
+    case_id, why = str(value["id"]), str(value["why"])
+    grade, cause = str(value["grade"]).strip(), str(value["cause"]).strip()
     if case_id in gradings:
         return f"id: `{case_id}` is there twice; leave one"
-    if not grade:
-        return "" if case_id in trials else misfit(case_id, "agree", trials)
-    problem = misfit(case_id, grade, trials)
+    if not grade and case_id in trials:
+        return "grade: is empty, but there is a cause; write `system_failure`, or empty the cause" if cause else ""
+    problem = misfit(case_id, grade or "agree", trials, cause)
     if not problem:
-        gradings[case_id] = Grading(grade, why)
+        gradings[case_id] = Grading(grade, why, cause)
     return problem

@@ -254,13 +254,14 @@ AUDIT_DETAILS = (
     f"""\
 Prints JSON Lines for a person or an agent to grade: first a line about the audit, then an item for each
 verdict that deserves a second look. These are verdicts on which judges disagree, fails by models, and
-{SAMPLE} drawn passes. Fill in `grade`, and `why`, and import the file with --import:
+{SAMPLE} drawn passes. RUN is any run with a journal: of cases, of a dataset's questions, or of a persona. Fill in
+`grade`, `why` and, of a system_failure, `cause` as file:line if you know it, and import the file with --import:
 """
     + "".join(f"  {name:<21} {meaning}\n" for name, meaning in GRADES.items())
     + """
 The grades are kept in the run's folder, in grades.jsonl; the newest of a case counts. The scorecard then has
-both numbers, as judged and as re-graded, without cases that are at fault. The schedule does not
-change, and neither does the journal.
+both numbers, as judged and as re-graded, without cases that are at fault, and how many answers to how many
+questions each cause has spoiled. The schedule does not change, and neither does the journal.
 
 --to-labels appends what is graded to a labels file, for `recall judges calibrate`.
 """
@@ -305,7 +306,9 @@ def run_audit(args: argparse.Namespace) -> int:
                 f"{args.out}: has grades of {plural(len(lost), 'case')} that would not be exported now, such as"
                 f" `{lost[0]}`; import it first, or give another file"
             )
-        found = export(record.header.run, picked, _cases(place, args), known)
+        if not picked and args.only is None:
+            say(f"{args.run_name}: no verdict of a model deserves a second look; --only all exports all verdicts")
+        found = export(record.header.run, picked, _cases(place, args), record.asked, known)
         text = as_lines(found)
         if args.out is None:
             sys.stdout.write(text)

@@ -12,7 +12,7 @@ from pytest_recall.trials.cost import Spend
 from pytest_recall.trials.record import NOTHING_LET_THROUGH, LetThrough
 
 if TYPE_CHECKING:  # Most runs have no judging model, and need no statistics for one.
-    from pytest_recall.judges.audit import Regraded
+    from pytest_recall.judges.audit import FailureCause, Regraded
     from pytest_recall.judges.calibration import Agreement, Calibration, JudgeKey, Opinion, Panels, Reviews, Share
     from pytest_recall.judges.judged_rates import JudgedRate
     from pytest_recall.metrics.agreement import Confusion
@@ -318,10 +318,12 @@ def _reviews(reviews: Reviews) -> str:
 
 
 def audit_lines(found: Regraded) -> Iterator[str]:
-    """Yield both numbers, and a line for each judge."""
+    """Yield both numbers, and a line for each judge and each cause."""
     yield from _numbers(found)
     for key, confusion in found.confusions.items():
         yield f"  {_name(key)}: {_told(confusion)}"
+    for one in found.causes:
+        yield f"  {_cause(one)}"
 
 
 def audit_markdown(found: Regraded) -> list[str]:
@@ -331,7 +333,8 @@ def audit_markdown(found: Regraded) -> list[str]:
         for key, one in found.confusions.items()
     ]
     head = ["| judge | right passes | false passes | right fails | false fails |", "| --- |" + " ---: |" * 4]
-    return [*(f"- {prose(line)}" for line in _numbers(found)), *(["", *head, *rows] if rows else [])]
+    causes = [f"- {prose(_cause(one))}" for one in found.causes]
+    return [*(f"- {prose(line)}" for line in _numbers(found)), *causes, *(["", *head, *rows] if rows else [])]
 
 
 def audit_json(found: Regraded) -> dict[str, Any]:
@@ -342,7 +345,12 @@ def audit_json(found: Regraded) -> dict[str, Any]:
         "as_regraded": {"passed": found.passed, "failed": count - found.passed, "case_defects": found.defects},
         "grades": dict(found.grades),
         "judges": [{**key._asdict(), **confusion._asdict()} for key, confusion in found.confusions.items()],
+        "causes": [one._asdict() for one in found.causes],
     }
+
+
+def _cause(one: FailureCause) -> str:
+    return f"{one_line(one.cause, 160)}: {plural(one.answers, 'answer')} to {plural(one.questions, 'question')}"
 
 
 def _numbers(found: Regraded) -> Iterator[str]:

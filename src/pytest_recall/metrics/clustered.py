@@ -147,37 +147,6 @@ def clustered_slope(values: Iterable[tuple[Hashable, float, float]], *, confiden
     return Clustered(slope, slope - half, slope + half, n, clusters)
 
 
-class Stratum(NamedTuple):
-    """Of `size` things `drawn` were looked at by chance, and of these `found` are what was looked for."""
-
-    size: int
-    drawn: int
-    found: int
-
-
-def stratified_share(strata: Sequence[Stratum], *, confidence: float = 0.95) -> Clustered:
-    """Return the share, 0..1, of what was looked for among all things of all strata, by what was drawn of each.
-
-    The interval joins Wilson's of the strata (Zou and Donner 2008, Statistics in Medicine 27:1693), each narrowed
-    by the finite population correction (Cochran 1977, Sampling Techniques, 2.6): where all were looked at nothing
-    is left to chance. A stratum of which nothing was drawn can be anything, 0 to 1, and the value is None then.
-    """
-    strata = [one for one in strata if one.size]
-    size, drawn = sum(one.size for one in strata), sum(one.drawn for one in strata)
-    if not size:
-        return Clustered(None, None, None, 0, 0)
-    value = below = above = 0.0
-    for one in strata:
-        if (interval := wilson(one.found, one.drawn, confidence)) is None:
-            return Clustered(None, None, None, drawn, len(strata))
-        weight, share = one.size / size, one.found / one.drawn
-        left = (one.size - one.drawn) / max(one.size - 1, 1)
-        value += weight * share
-        below += (weight * (share - interval[0])) ** 2 * left
-        above += (weight * (interval[1] - share)) ** 2 * left
-    return Clustered(value, max(value - sqrt(below), 0.0), min(value + sqrt(above), 1.0), drawn, len(strata))
-
-
 def _groups(values: Iterable[tuple[Hashable, float]]) -> Mapping[Hashable, list[float]]:
     groups: dict[Hashable, list[float]] = {}
     for key, value in values:

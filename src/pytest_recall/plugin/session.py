@@ -342,6 +342,7 @@ class Run:
             self.plan = replace(plan, checkout=checkout)
             folder = artifacts.new_run(now)
             self.journal = Journal(folder, self.plan.header(folder.name, now.isoformat(timespec="seconds")))
+            self.journal.asked(self.plan.question_records)
             artifacts.write("today.yaml", self.plan.today())
         except LinkError as error:
             raise pytest.UsageError(f"{error}; nothing was run") from None

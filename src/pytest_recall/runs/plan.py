@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
@@ -16,6 +16,7 @@ from pytest_recall.cases.changes import CaseChange
 from pytest_recall.cases.settings import Mode, Settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place, today_yaml
+from pytest_recall.judges.fence import plain, question
 from pytest_recall.results.replay_text import reason_text
 from pytest_recall.runs.base import NO_BASE, Base
 from pytest_recall.runs.checkout import UNKNOWN, Checkout
@@ -27,7 +28,14 @@ from pytest_recall.schedule.forecast import left_out
 from pytest_recall.schedule.run_file import not_held, run_files
 from pytest_recall.schedule.selection import Pick, Remainder, Unanswered, choose, remainder
 from pytest_recall.schedule.state import check_dates, current, with_events
-from pytest_recall.trials.record import RECORDS_NOTHING, Header, NotCompared, RecordingFacts, SetApart
+from pytest_recall.trials.record import (
+    RECORDS_NOTHING,
+    Header,
+    NotCompared,
+    QuestionRecord,
+    RecordingFacts,
+    SetApart,
+)
 from pytest_recall.trials.trial import Row, asks_only
 
 if TYPE_CHECKING:
@@ -229,6 +237,15 @@ class Plan:
     def unscheduled(self) -> dict[str, str]:
         """Why the questions of datasets and profiles run, by id."""
         return {case_id: file.reason for file in self.files.values() if file.reason for case_id in file.lines}
+
+    @property
+    def question_records(self) -> Iterator[QuestionRecord]:
+        """The chosen questions of datasets and profiles, which no case file has."""
+        for file in self.files.values():
+            if file.reason:
+                for case in file.cases(file.lines.keys() & self.reasons.keys()):
+                    reference = None if case.expected is None else plain(case.expected)
+                    yield QuestionRecord(case.id, question(case), case.dimension, reference, case.evidence or ())
 
     @property
     def not_compared(self) -> NotCompared | None:

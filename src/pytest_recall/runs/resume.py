@@ -267,7 +267,9 @@ def join(records: Iterable[Record]) -> Joined:
     )
     calls = tuple(call for record in kept for call in record.calls)
     let_through = reduce(LetThrough.joined, (record.let_through for record in kept))
-    record = Record(header, trials, INTERRUPTED if lost else max(codes), calls, let_through=let_through)
+    asked = {id: one for record in kept for id, one in record.asked.items()}
+    exit_code = INTERRUPTED if lost else max(codes)
+    record = Record(header, trials, exit_code, calls, asked=asked, let_through=let_through)
     return Joined(record, {source(one.header): one for one in kept}, tuple(notes))
 
 
@@ -284,8 +286,9 @@ def extended(before: Record, joined: Joined) -> Record:
     news = [part for name, part in joined.parts.items() if name not in before.header.merged]
     trials = (*before.trials, *(trial for part in news for trial in part.trials))
     calls = (*before.calls, *(call for part in news for call in part.calls))
+    asked = {**before.asked, **joined.record.asked}
     let_through = reduce(LetThrough.joined, (part.let_through for part in news), before.let_through)
-    return joined.record._replace(trials=trials, calls=calls, let_through=let_through)
+    return joined.record._replace(trials=trials, calls=calls, asked=asked, let_through=let_through)
 
 
 def check_same(one: Header, other: Header) -> None:

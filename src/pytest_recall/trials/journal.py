@@ -52,6 +52,9 @@ except ImportError:  # Windows: nothing tells a run that goes on from one that w
     fcntl = None  # type: ignore[assignment]
 
 NAME = JOURNAL
+GRADED = "grades.jsonl"
+"""The grades that people give the verdicts of a journal, beside it."""
+ABOUT_TRIALS = (GRADED, "scorecard.md", "scorecard.json")
 VERSION = 2
 _LONGEST_END = 65_536
 """Bytes from the end of a journal in which its last line is looked for, if that is an end mark."""
@@ -241,14 +244,15 @@ def journal_of(folder: Path, header: Header) -> Iterator[Journal]:
 def set_aside(folder: Path, beside: Iterable[str] = ()) -> Path:
     """Move the journal in `folder`, and what is `beside` it, into a folder of its own in it, and return that.
 
-    Nothing is lost. Raises RecallError if another process is writing it, or OSError.
+    Its grades and its scorecard are about its trials, and go with it. Nothing is lost. Raises RecallError if another
+    process is writing it, or OSError.
     """
     Journal.continued(folder).close()
     number = 1 + sum(1 for _ in folder.glob("earlier-*"))
     while (there := folder / f"earlier-{number}").exists():
         number += 1
     there.mkdir()
-    for name in (*beside, TEXTS, NAME):  # What a journal names is there before it.
+    for name in (*beside, *ABOUT_TRIALS, TEXTS, NAME):  # What a journal names is there before it.
         if (folder / name).exists():
             (folder / name).rename(there / name)
     return there
@@ -364,7 +368,8 @@ def is_cut_off(folder: Path) -> bool:
 
 def write_journal(folder: Path, record: Record) -> None:
     """Replace the journal in `folder` by one that reads as `record`. Raises OSError."""
-    records = [_first(record.header), *({"kind": "trial", **trial.to_json()} for trial in record.trials)]
+    records = [_first(record.header), *({"kind": "question", **one.to_json()} for one in record.asked.values())]
+    records += ({"kind": "trial", **trial.to_json()} for trial in record.trials)
     if record.calls:
         records.append({"kind": "calls", "calls": [call.to_json() for call in record.calls]})
     if any(record.let_through):

@@ -1,28 +1,25 @@
-"""The commands `recall bench heatmap`, `report`, `misses` and `audit`: what a run came to, and its answers."""
+"""The commands `recall bench heatmap`, `report` and `misses`: what a run came to, and its answers."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_recall.cli.common import Commands, counted, names, placeless, say
-from pytest_recall.files.disk import read_text, write_text
 from pytest_recall.files.errors import RecallError, nearest
 
 if TYPE_CHECKING:
     from pytest_recall.horizon.picture_data import Heatmap, SizeCurve
-    from pytest_recall.horizon.published import PublishedRun
 
 
 HEATMAP_DETAILS = """\
 Draws heatmap.png into the run's folder: categories by checkpoint, all answers, and hallucination. A square of
 fewer than five answers has a dot; one that was not asked shows the value before, paler and hatched. Beside it
-recall-vs-size.png, means with bands against days, and failures-by-cause.png once an audit has grades.
-With `-o NAME.png` they are called NAME-recall-vs-size.png and so on, so that several runs can share a folder.
+recall-vs-size.png, means with bands against days. With `-o NAME.png` that is called NAME-recall-vs-size.png, so
+that several runs can share a folder.
 Where no model judged, hallucination is hatched: it was not measured. Of passages that no model judged the squares
 are the share of the relevant days found, with floors and ceiling below. The colours can be told apart by
 colour-blind people; `published` are those of Recall Bench, which cannot.
@@ -51,10 +48,8 @@ def add_heatmap(commands: Commands) -> None:
 
 def run_heatmap(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.horizon.audit import read_regrades
-    from pytest_recall.horizon.picture_data import causes, heatmap, sizes
-    from pytest_recall.horizon.picture_files import answered_at, looked_at, write_pictures
-    from pytest_recall.horizon.regrade import audited
+    from pytest_recall.horizon.picture_data import heatmap, sizes
+    from pytest_recall.horizon.picture_files import answered_at, write_pictures
     from pytest_recall.horizon.runs import read_run
 
     path, draw = _drawing(args)
@@ -64,9 +59,6 @@ def run_heatmap(args: argparse.Namespace) -> int:
         drawn[beside(path, "recall-vs-size")] = draw.sizes(sizes(found)), since
     else:
         say("the run's files hold no answers, so that there are no bands to draw")
-    if groups := causes(audited(found, read_regrades(args.run_dir, found).regrades)):
-        title = f"What was found: {found.adapter or found.name}"
-        drawn[beside(path, "failures-by-cause")] = draw.causes(title, groups), looked_at(args.run_dir)
     told = write_pictures(drawn)
     print("\n".join(map(str, drawn)))
     for one in (*draw.said, *told):
@@ -79,7 +71,6 @@ class _Drawing(NamedTuple):
 
     heatmap: Callable[[Heatmap], bytes]
     sizes: Callable[[SizeCurve], bytes]
-    causes: Callable[[str, Mapping[str, Sequence[tuple[str, int, int]]]], bytes]
     said: tuple[str, ...] = ()
 
 
@@ -101,14 +92,12 @@ def _drawing(args: argparse.Namespace) -> tuple[Path, _Drawing]:
         plain = _Drawing(
             lambda found: heatmap_svg.heatmap_svg(found, args.colors).encode(),
             lambda found: curve_svg.sizes_svg(found).encode(),
-            lambda title, groups: curve_svg.causes_svg(title, groups).encode(),
             ("SVG is drawn without matplotlib; for PNG, run `pip install 'pytest-recall[pictures]'`",),
         )
         return args.out or args.run_dir / "heatmap.svg", plain
     drawing = _Drawing(
         lambda found: pictures.draw_heatmap(found, args.colors, format),
         lambda found: pictures.draw_sizes(found, format),
-        lambda title, groups: pictures.draw_causes(title, groups, format),
     )
     return args.out or args.run_dir / f"heatmap.{format}", drawing
 
@@ -162,33 +151,6 @@ def run_report(args: argparse.Namespace) -> int:
     else:
         print("\n".join(report_text.lines(reports, pairings, runs, markdown=args.markdown)))
     return 0
-
-
-SEED = 42
-AUDIT_DETAILS = """\
-Writes audit/CHECKPOINT.jsonl into the run's folder, and a page to read beside it: of each checkpoint every
-answer below 6, failures first, and a tenth of the perfect ones. With --persona, the texts of the relevant
-days stand beside. Someone, a person or an agent, fills in `grade`, and `why` if there is something to say:
-
-  agree                 the points are right, and the memory system is not at fault
-  judge_false_negative  the judge gave too few points
-  judge_false_positive  the judge gave too many points
-  system_failure        the points are right, and the memory system is at fault; `cause` says where, as file:line
-  case_defect           the question, its reference or its days are wrong
-
-For a judge that is wrong, `corrected` may hold the right points; without them the answer is left out of the
-re-graded mean. Exporting again loses nothing that is written. The grades are those of `recall judges audit`; files
-that have them by earlier names, such as `"verdict": "qa-defect"`, are read as before.
-
---apply imports the grades. It prints the run as judged and as re-graded, and how often the judge is wrong, and
-writes audit/audited.json, audit/defects.jsonl and the log in notes.md. Doing it again changes nothing.
-
-  recall bench audit runs/mine --persona personas/executive-assistant --arcs arcs-180d.yaml
-  recall bench audit runs/mine --apply
-
-exit codes: 0 done, 1 by what was looked at the judge is wrong in more than 5 % of answers,
-2 nothing was written, or no item has a grade
-"""
 
 
 MISSES_DETAILS = """\
@@ -253,90 +215,3 @@ def run_misses(args: argparse.Namespace) -> int:
     else:
         print("\n".join(missed_days_lines(found, args.limit, measured)))
     return 0
-
-
-def add_audit(commands: Commands) -> None:
-    """Add the command."""
-    parser = placeless(
-        commands, "audit", "export answers for a second look, and import the grades", run_audit, AUDIT_DETAILS
-    )
-    parser.add_argument("run_dir", type=Path, metavar="RUN_DIR", help="the folder of the run")
-    parser.add_argument("--checkpoint", metavar="LABEL", help="export this one only, such as 30d")
-    parser.add_argument("--seed", type=int, metavar="N", help=f"what perfect answers are drawn by (default: {SEED})")
-    parser.add_argument(
-        "--persona", type=Path, metavar="DIR", help="the persona's folder, or `ferry-office`, for the texts of the days"
-    )
-    parser.add_argument("--arcs", metavar="FILE", help="its story (default: the run's, or the only one)")
-    parser.add_argument("--apply", action="store_true", help="import the grades")
-    parser.add_argument("--json", action="store_true", help="with --apply, print JSON")
-
-
-def run_audit(args: argparse.Namespace) -> int:
-    """Run the command."""
-    from pytest_recall.horizon.runs import read_run
-
-    _check(args)
-    found = read_run(args.run_dir)
-    if not found.evaluations:
-        raise RecallError(f"{args.run_dir}: holds no answers, so that there is nothing to look at again")
-    if args.apply:
-        return _apply(args, found)
-    from pytest_recall.horizon.audit import export, stops_of
-    from pytest_recall.horizon.corpus import Corpus, shipped, story_name
-    from pytest_recall.horizon.run_text import exported, page
-
-    corpus = None
-    if args.persona is not None:
-        folder = args.persona if args.persona.is_dir() else shipped(str(args.persona)) or args.persona
-        # The run says its story, unless it is a published one.
-        corpus = Corpus(folder, story_name(folder, args.arcs or found.config.get("arcs")))
-        corpus.days  # noqa: B018  # Says at once if the folder holds none.
-    stops = stops_of(found, args.checkpoint)
-    done = export(args.run_dir, found, stops, SEED if args.seed is None else args.seed, corpus, page)
-    print("\n".join(exported([(str(one.path), one.items, one.grades, one.stale) for one in done])))
-    if corpus is None:
-        print("recall: without --persona the items hold no texts of the days", file=sys.stderr)
-    return 0
-
-
-def _apply(args: argparse.Namespace, found: PublishedRun) -> int:
-    from pytest_recall.horizon import run_text
-    from pytest_recall.horizon.audit import AUDITED, FOLDER, NOTES, read_regrades, write_defects
-    from pytest_recall.horizon.regrade import audited
-
-    read = read_regrades(args.run_dir, found)
-    if not read.files:
-        raise RecallError(f"{args.run_dir / FOLDER}: holds no items; `recall bench audit {args.run_dir}` writes them")
-    told = audited(found, read.regrades)
-    defects = write_defects(args.run_dir, read.regrades)
-    plain = run_text.audit_json(told, read.waiting, defects)
-    write_text(args.run_dir / FOLDER / AUDITED, json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
-    path = args.run_dir / NOTES
-    before = read_text(path, str(path)) if path.is_file() else ""
-    after = run_text.notes(before, found, told, read.waiting, defects)
-    if after != before:
-        write_text(path, after)
-    if args.json:
-        print(json.dumps(plain, indent=2, ensure_ascii=False))
-    else:
-        print("\n".join(run_text.audit_lines(told, read.waiting, defects)))
-    if not read.regrades:
-        print("recall: no item has a grade yet", file=sys.stderr)
-        return 2
-    if not run_text.is_done(after):
-        print(
-            f"recall: {path}: `Analysis` names no cause as file:line yet; a run is done when it does", file=sys.stderr
-        )
-    return int(run_text.escalates(told))
-
-
-def _check(args: argparse.Namespace) -> None:
-    """Refuse options that would have no effect."""
-    if args.apply:
-        for name in ("checkpoint", "seed", "persona", "arcs"):
-            if getattr(args, name) is not None:
-                raise RecallError(f"--{name} is for exporting, and --apply imports what is there; leave one out")
-    elif args.json:
-        raise RecallError("--json is for --apply; the export is always JSON Lines")
-    if args.arcs is not None and args.persona is None:
-        raise RecallError("--arcs is a file in the folder of --persona; give that too")

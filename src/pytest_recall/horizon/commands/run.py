@@ -498,7 +498,7 @@ def add_rescore(commands: Commands) -> None:
 def run_rescore(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.horizon import run_text
-    from pytest_recall.horizon.regrade import rescore
+    from pytest_recall.horizon.rescore import rescore
     from pytest_recall.horizon.run_file import read_lines
     from pytest_recall.horizon.runs import read_run
 
