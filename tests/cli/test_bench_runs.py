@@ -92,7 +92,7 @@ def test_a_report_of_two_runs(tmp_path: Path, inside: Recall) -> None:
     assert inside(tmp_path, "bench", "report", "a", "--markdown").out.startswith("## a: A memory\n")
 
 
-@pytest.mark.parametrize("command", ["rescore", "report", "audit"])
+@pytest.mark.parametrize("command", ["rescore", "report"])
 def test_a_run_without_answers_is_refused(tmp_path: Path, command: str, inside: Recall) -> None:
     folder = write_run(tmp_path / "run", SMALL, questions=False)
     (folder / "result.json").unlink()
@@ -101,7 +101,7 @@ def test_a_run_without_answers_is_refused(tmp_path: Path, command: str, inside: 
     assert done.err.startswith("recall: run: holds no answers")
 
 
-@pytest.mark.parametrize("command", ["rescore", "report", "heatmap", "audit", "rebuild"])
+@pytest.mark.parametrize("command", ["rescore", "report", "heatmap", "rebuild"])
 def test_a_folder_without_a_run_is_one_sentence(tmp_path: Path, command: str, inside: Recall) -> None:
     done = inside(tmp_path, "bench", command, "nowhere")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
