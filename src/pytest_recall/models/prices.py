@@ -60,11 +60,12 @@ def price(
     if everybody who sells the model under this name asks the same. A price that depends on
     the hour is known if `on` is a datetime.
     """
-    names = [model, asked] if model is not None and is_edition(model, asked) else [model]
-    # A price that the user gave for either name goes before the list.
-    names.sort(key=lambda name: name not in own)
+    names = [model]
+    if model is not None and is_edition(model, asked):
+        # A price that the user gave for either name goes before the list.
+        names = sorted([model, asked], key=lambda name: name not in own)
     found = next((cost for name in names if (cost := _price(name, provider, tokens, on, own)) is not None), None)
-    here = found is None and is_loopback(url) and all(_runs_here(name, own) for name in (model, asked or model))
+    here = found is None and is_loopback(url) and all(_runs_here(name, own) for name in {model, asked or model})
     return 0.0 if here else found
 
 

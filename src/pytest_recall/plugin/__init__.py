@@ -99,6 +99,16 @@ def _was_changed(item: pytest.Item, report: pytest.TestReport) -> bool:
     return UNREPORTED in item.stash or report.outcome not in (item.stash[REPORTED], RERUN)
 
 
+@contextmanager
+def _of_wider_scope(
+    manager: CassetteManager, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Iterator[None]:
+    """Set up a fixture that several tests share: for none of them, and with a cassette of its own."""
+    __tracebackhide__ = True
+    with manager.player.outside(), nullcontext() if manager.mode == "off" else manager.fixture(fixturedef, request):
+        yield
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Register the fixtures, the mark and, if the plugin is on, the hooks below."""
     from pytest_recall.plugin import fixtures
@@ -291,15 +301,13 @@ class Hooks:
         with self._shared(fixturedef, request), self._noted(fixturedef):
             return (yield)
 
-    @contextmanager
-    def _shared(self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
-        __tracebackhide__ = True
+    def _shared(
+        self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+    ) -> AbstractContextManager[None]:
         manager = self.manager
         if manager is None or fixturedef.scope == "function":
-            yield
-            return
-        with manager.player.outside(), nullcontext() if manager.mode == "off" else manager.fixture(fixturedef, request):
-            yield
+            return nullcontext()
+        return _of_wider_scope(manager, fixturedef, request)
 
     def _noted(self, fixturedef: pytest.FixtureDef[Any]) -> AbstractContextManager[None]:
         if self.run is None or (not iscoroutinefunction(fixturedef.func) and not isasyncgenfunction(fixturedef.func)):
@@ -391,11 +399,12 @@ class Hooks:
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Attach the trial to the report, which is how it reaches the controller."""
-        from pytest_recall.files.errors import MissError
-
         report = yield
-        if report.failed and call.excinfo is not None and isinstance(call.excinfo.value, MissError):
-            report.longrepr = str(call.excinfo.value)
+        if report.failed and call.excinfo is not None:
+            from pytest_recall.files.errors import MissError
+
+            if isinstance(call.excinfo.value, MissError):
+                report.longrepr = str(call.excinfo.value)
         if CASE_ID not in item.stash:
             return report
         from pytest_recall.plugin.trials import attach, changes_at_its_end, take_subtest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,13 +64,12 @@ class CaseItem(pytest.Function):
         self._tags = [_mark(self.config, tag) for tag in case.tags]
 
     def iter_markers(self, name: str | None = None) -> Iterator[pytest.Mark]:
-        """Yield the marks of the item, and after all of them its tags, by which `-m` selects.
+        """Return the marks of the item, and after all of them its tags, by which `-m` selects.
 
         Who looks for a mark by its `name` obeys it, as pytest does `skip` and plugins `flaky`: a tag is none to them.
         """
-        yield from super().iter_markers(name)
-        if name is None:
-            yield from self._tags
+        marks = super().iter_markers(name)
+        return chain(marks, self._tags) if name is None else marks
 
     def setup(self) -> None:
         """Set up the fixtures; before its turn, those that are the case's own in a context of its own."""

@@ -374,7 +374,8 @@ class CassetteManager:
             self._fixtures.pop(name, None)
             if tape.made:
                 self._fixtures[name] = tape
-            self._started_by.setdefault(name, {}).update(tape.started)
+            if tape.started:
+                self._started_by.setdefault(name, {}).update(tape.started)
         tape.passed = True
         definition.addfinalizer(lambda: self.player.push(tape))
 

@@ -378,6 +378,7 @@ def _inside(path: Path, folder: Path) -> str:
     return path.as_posix().removeprefix(_before(folder))
 
 
+@lru_cache(maxsize=256)
 def _before(folder: Path) -> str:
     """Return what the paths of all files in a folder begin with."""
     text = folder.as_posix()

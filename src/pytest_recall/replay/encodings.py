@@ -11,6 +11,7 @@ import re
 import zlib
 from binascii import a2b_base64
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
@@ -321,13 +322,15 @@ def package_to_install(headers: Headers) -> str | None:
     return None
 
 
-def _encodings(headers: Headers) -> list[str]:
+# An answer is looked into several times.
+@lru_cache(maxsize=256)
+def _encodings(headers: Headers) -> tuple[str, ...]:
     """Return the encodings in the order in which they are undone: of several the last was applied last."""
     values = [value for name, value in headers if name.lower() == "content-encoding"]
     if not values:
-        return []
+        return ()
     named = ",".join(values).lower().split(",")
-    return [encoding.strip() for encoding in reversed(named) if encoding.strip() not in ("", "identity")]
+    return tuple(encoding.strip() for encoding in reversed(named) if encoding.strip() not in ("", "identity"))
 
 
 def _decoded(headers: Headers, chunks: _Chunks, limit: int) -> _Chunks | None:

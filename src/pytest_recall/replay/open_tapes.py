@@ -257,7 +257,8 @@ class OpenTapes:
         if context is None or (context.tapes and context.thread_id == threading.get_ident()):
             return _Asking(self, kind)
         # Threads take the kind along, and those of other cases are none of this one's.
-        self._end_if_lost(context.tapes)
+        if self.interrupter.lost:
+            self._end_lost(context.tapes)
         return assigned(KIND, kind)
 
     def begin_phase(self, kind: str) -> Block:
@@ -274,13 +275,13 @@ class OpenTapes:
     def waiting(self) -> Block:
         """End what this thread does in this block when another one has missed a recording, whatever it waits for."""
         block = self.interrupter.block()
-        self._end_if_lost(self._innermost)
+        if self.interrupter.lost:
+            self._end_lost(self._innermost)
         return block
 
-    def _end_if_lost(self, tapes: Sequence[Tape]) -> None:
-        if lost := self.interrupter.lost:
-            for tape in tapes[-1:]:
-                self._end_later(tape, lost)
+    def _end_lost(self, tapes: Sequence[Tape]) -> None:
+        for tape in tapes[-1:]:
+            self._end_later(tape, self.interrupter.lost)
 
     def _end_all_later(self, message: str) -> None:
         for tape in self.opened():

@@ -371,9 +371,11 @@ def _search(
         text, ascii = text + fields, ascii + _in_ascii(fields)
     lower = ascii.lower()
     for name, pattern in _named():
-        for match in _beside((name,), pattern, lower, lower):
+        for match in _beside((name,), pattern, lower, lower) if name in lower else ():
             if re.search(r"[a-z0-9/+]{16}", match[1]) and len(re.findall(r"\d", match[1])) > 1:
                 note("a credential beside its name", match[1], match[1])
+    if "pass" not in lower and "pwd" not in lower:
+        return
     for match in _beside(("passw", "passphrase", "pwd"), _PASSWORD, lower, text):
         # In prose, as in `password: 12-character minimum`, there is more that is none.
         if match[1].endswith(("=", "'", '"')) or _PROSE_PASSWORD.search(match[2]):

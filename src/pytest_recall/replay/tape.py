@@ -207,7 +207,9 @@ class Tape(Following):
     @property
     def other_fixture(self) -> str:
         """A fixture that got other answers than when the case was recorded; empty without one."""
-        return "" if self.cassette is None else other_fixture(self.cassette.header, self.fixtures)
+        if self.cassette is None or not self.fixtures:
+            return ""
+        return other_fixture(self.cassette.header, self.fixtures)
 
     def hears(self, request: Request) -> bool:
         """Whether a call that is neither recorded nor replayed is any of its business."""

@@ -9,7 +9,7 @@ from base64 import b64decode
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 from urllib.parse import unquote, urlsplit
 
 from pytest_recall.replay.encodings import decoded, json_of, read_json
@@ -221,13 +221,18 @@ def _unwrapped(text: str) -> bytes:
 
 def _model(plain: Plain) -> str | None:
     """Return the model that a document names."""
+    if _is_name(found := plain.get("model")) or _is_name(found := plain.get("modelVersion")):
+        return found
     inner = _object(plain, "message") or _object(plain, "response")
-    for found in (plain.get("model"), plain.get("modelVersion"), inner.get("model")):
-        if isinstance(found, str) and 0 < len(found) <= _LONGEST_NAME:
-            return found
+    if _is_name(found := inner.get("model")):
+        return found
     # `claude -p` counts by model; of several none is the one that replied.
     names = list(_object(plain, "modelUsage"))
     return names[0] if len(names) == 1 and 0 < len(names[0]) <= _LONGEST_NAME else None
+
+
+def _is_name(found: Any) -> TypeGuard[str]:
+    return isinstance(found, str) and 0 < len(found) <= _LONGEST_NAME
 
 
 def asked_model(request: Request) -> str | None:
