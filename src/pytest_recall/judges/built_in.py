@@ -22,7 +22,6 @@ from pytest_recall.files.look import looks
 from pytest_recall.files.strict_json import strict_json
 from pytest_recall.files.wording import one_line
 from pytest_recall.judges.look_alikes import difference
-from pytest_recall.judges.words import words
 from pytest_recall.judges.written_numbers import MAX_DIGITS, DecimalMark, WrittenNumber, other_mark, written_numbers
 from pytest_recall.metrics.abstention import abstains
 from pytest_recall.metrics.answers import CATEGORIES, f1, locomo_f1
@@ -99,6 +98,8 @@ def token_f1(answer: str, expected: Any) -> Verdict:
     The threshold decides: of the call, the case, or the rubric; 0.5 where none is given. A denial shares most of its
     words with what it denies.
     """
+    from pytest_recall.judges.words import words  # its patterns of scripts take long to compile
+
     references = texts(expected)
     if not all(map(words, references)):
         raise ArgumentError("the reference has no word to compare; use another judge")

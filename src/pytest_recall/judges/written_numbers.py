@@ -22,6 +22,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import cache
 from typing import Literal, NamedTuple
 
 DecimalMark = Literal[".", ","]
@@ -38,8 +39,19 @@ _DECIMAL = "٫"
 _ABBREVIATED = "[Kk]r|Kč|zł|Ft|[Ff]r|Rs|Rp|RM|[Ll]ei|лв|руб"
 """Currencies by letters that are no code of ISO 4217, as the locales of CLDR write them."""
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
-_NUMBER = re.compile(
-    rf"""
+
+_AROUND = 20
+"""Characters that are shown on each side of a number that cannot be read."""
+_POWER = re.compile(r"\^|\*\*")
+_LISTED = re.compile(r",(?=\d{4})")
+_MINUS = re.compile(rf"[{SIGNS}]")
+
+
+@cache
+def _number() -> re.Pattern[str]:
+    """Return what a number looks like. It is compiled when one is looked for, which in most runs is never."""
+    return re.compile(
+        rf"""
     (?P<sign> (?<![{SIGNS}\w)\]%°]) (?<!\d[{CURRENCIES}]) (?<!\d\s[{CURRENCIES}]) [{SIGNS}]
       (?: (?: [A-Za-z]{{0,3}} [{CURRENCIES}] | [A-Z]{{3}} | (?:{_ABBREVIATED}) \.? ) \s? )? )?
     (?: (?P<other_base> 0[xXbBoO] [0-9A-Fa-f]+ \b )
@@ -48,13 +60,8 @@ _NUMBER = re.compile(
     (?: [eE] (?P<power> [{SIGNS}+]?\d+ ) (?!\w)
       | \s? [×x*·] \s? 10 (?: (?: \^ | \*\* ) (?P<raised> [{SIGNS}+]?\d+ ) | (?P<above> [⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+ ) ) )?
     """,
-    re.VERBOSE,
-)
-_AROUND = 20
-"""Characters that are shown on each side of a number that cannot be read."""
-_POWER = re.compile(r"\^|\*\*")
-_LISTED = re.compile(r",(?=\d{4})")
-_MINUS = re.compile(rf"[{SIGNS}]")
+        re.VERBOSE,
+    )
 
 
 def other_mark(decimal: DecimalMark) -> DecimalMark:
@@ -71,7 +78,7 @@ class WrittenNumber(NamedTuple):
 
 def written_numbers(text: str, decimal: DecimalMark = ".") -> list[WrittenNumber]:
     """Return what looks like a number in `text`, in its order, read with this decimal mark."""
-    return [number for match in _NUMBER.finditer(text) for number in _read(text, match, decimal)]
+    return [number for match in _number().finditer(text) for number in _read(text, match, decimal)]
 
 
 def _read(text: str, match: re.Match[str], decimal: DecimalMark) -> Iterator[WrittenNumber]:

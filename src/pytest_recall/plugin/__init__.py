@@ -310,7 +310,8 @@ class Hooks:
         return _of_wider_scope(manager, fixturedef, request)
 
     def _noted(self, fixturedef: pytest.FixtureDef[Any]) -> AbstractContextManager[None]:
-        if self.run is None or (not iscoroutinefunction(fixturedef.func) and not isasyncgenfunction(fixturedef.func)):
+        is_async = iscoroutinefunction(fixturedef.func) or isasyncgenfunction(fixturedef.func)
+        if not is_async or self.run is None:
             return nullcontext()
         from pytest_recall.plugin.loops import FixtureLoops
 
@@ -332,10 +333,9 @@ class Hooks:
                 attempts.note_unreported(item)
         if manager is None or CASE_ID not in item.stash:
             return (yield)
-        ahead = item.stash.get(AHEAD, None)
-        if ahead is None:
+        if AHEAD not in item.stash:
             manager.open(item)
-        if manager.mode == "off" or (ahead is not None and ahead.job is not None):
+        if manager.mode == "off" or (AHEAD in item.stash and item.stash[AHEAD].job is not None):
             # An agent that was asked already may have missed something since: that is for the call to say.
             return (yield)
         with manager.answerable(item, "setup"):
@@ -414,8 +414,7 @@ class Hooks:
             return report
         if call.when != "teardown" or changes_at_its_end(item, call, report):
             attach(item, call, report)
-            run = self.run
-            if run is not None and run.dry and hasattr(report, "recall"):
+            if hasattr(report, "recall") and (run := self.run) is not None and run.dry:
                 from pytest_recall.plugin import dry
 
                 dry.mark(item, call, report)

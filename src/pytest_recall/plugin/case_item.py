@@ -52,8 +52,8 @@ class CaseItem(pytest.Function):
         self.arm = baseline.name if baseline else ""
         self.stash[CASE_ID] = case.id
         # What is asked again to be sure of a fail is asked for the sake of the schedule, which no baseline is on.
-        run: Run = self.config.stash[RUN]
-        plan = run.plan
+        self._run: Run = self.config.stash[RUN]
+        run, plan = self._run, self._run.plan
         confirm = None if baseline or plan.files[self.path].reason else plan.rubric.confirm
         if confirm is not None and not self.config.stash[CASSETTES].asks_again(case.id, case.scenario):
             confirm = None
@@ -74,28 +74,26 @@ class CaseItem(pytest.Function):
     def setup(self) -> None:
         """Set up the fixtures; before its turn, those that are the case's own in a context of its own."""
         __tracebackhide__ = True
-        ahead = self.stash.get(AHEAD, None)
-        if ahead is None:
+        if AHEAD not in self.stash:
             super().setup()
             return
         for name in self.fixturenames:
             definitions = fixtures_of(self).get(name)
             if definitions and definitions[-1].scope not in NARROW:
                 value_of(self, name)
-        ahead.enter().run(super().setup)
+        self.stash[AHEAD].enter().run(super().setup)
 
     def runtest(self) -> None:
         """Run the case; raises CaseFailed for a fail and CaseError where there is no verdict."""
         __tracebackhide__ = True
         if RESULT in self.stash:
             del self.stash[RESULT]
-        ahead = self.stash.get(AHEAD, None)
         try:
-            result = self.ask() if ahead is None else ahead.result()
+            result = self.stash[AHEAD].result() if AHEAD in self.stash else self.ask()
         except CaseError as error:
             if error.stage == PREFLIGHT:
                 # A judge that is wrong about what is known would be wrong about the rest as well.
-                self.config.stash[RUN].log.halt(str(error))
+                self._run.log.halt(str(error))
                 self.session.shouldstop = str(error)
             raise
         self.stash[RESULT] = result
@@ -105,14 +103,13 @@ class CaseItem(pytest.Function):
     @property
     def kept(self) -> Trial | None:
         """The trial of the case from before the run was cut off; None if it has to be asked."""
-        run: Run = self.config.stash[RUN]
-        rest = run.plan.rest
+        rest = self._run.plan.rest
         return None if rest is None or self.rule is not None else rest.early.get((self.case.id, self.arm))
 
     @property
     def replayed(self) -> Trial | None:
         """The trial of a replay of which only the judging is to be done again; None if the agent has to be asked."""
-        plan = self.config.stash[RUN].plan
+        plan = self._run.plan
         if plan.changes is None or self.arm or plan.reasons.get(self.case.id) != REJUDGED:
             return None
         trials = plan.changes.findings[self.case.id].trials
@@ -120,7 +117,7 @@ class CaseItem(pytest.Function):
 
     def ask(self) -> Result:
         """Ask and judge the case with its fixtures, in whichever thread. Raises CaseError."""
-        run: Run = self.config.stash[RUN]
+        run = self._run
         if (kept := self.kept) is not None:
             return Result.of(kept)
         fixtures: dict[str, Any] = self.funcargs
@@ -162,9 +159,8 @@ class CaseItem(pytest.Function):
 
     def wait_for(self, name: str) -> Awaiter:
         """Return what awaits the calls of what the fixture `name` gave: on the loop of its plugin, or on ours."""
-        loops = self.config.stash.get(LOOPS, None)
-        own: Awaiter = self.config.stash[RUN].loop.wait
-        return own if loops is None else loops.wait_for(self, name) or own
+        own: Awaiter = self._run.loop.wait
+        return self.config.stash[LOOPS].wait_for(self, name) or own if LOOPS in self.config.stash else own
 
     @property
     def _provided(self) -> Any:
@@ -175,8 +171,10 @@ class CaseItem(pytest.Function):
         provided = self._provided
         if name in provided:
             return provided[name]
-        judge, loops = self.funcargs[f"judge_{name}"], self.config.stash.get(LOOPS, None)
-        return judge if loops is None else loops.awaited(judge, self.wait_for(f"judge_{name}"))
+        judge = self.funcargs[f"judge_{name}"]
+        if LOOPS not in self.config.stash:
+            return judge
+        return self.config.stash[LOOPS].awaited(judge, self.wait_for(f"judge_{name}"))
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return the row's place: file, line counted from 0, id."""
@@ -184,7 +182,7 @@ class CaseItem(pytest.Function):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show a fail as the verdict, and a crash as what the agent or the judge raised."""
-        where = f"{self.config.stash[RUN].plan.place.name(self.path)}:{self.line}"
+        where = f"{self._run.plan.place.name(self.path)}:{self.line}"
         error = excinfo.value
         if isinstance(error, CaseFailed):
             return self._clean("\n".join(_failure_lines(where, self.case, self.stash[RESULT], self._clean)))

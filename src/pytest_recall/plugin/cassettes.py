@@ -268,15 +268,17 @@ class CassetteManager:
             return Tape("", "off", self._rules, self.redactor, "")
         asked = f" --baselines '{_arm(item)}'" if _arm(item) else ""
         hint = f"`pytest -p recall '{item.nodeid}'{asked} {self._record}` records it"
-        about: dict[str, Any] = {"case": item.stash[CASE_ID], "scenario": _scenario(item)}
+        case_id = item.stash[CASE_ID]
+        about: dict[str, Any] = {"case": case_id, "scenario": _scenario(item)}
         if asked:
             about["baseline"] = _arm(item)
         repeat = _repeat(item)
         if repeat > 1:
             about["repeat"] = repeat
         # A fail is confirmed by answers that do not rest on the same recording: later trials are live.
-        begins = repeat == 1 and not asked and item.config.stash[RUN].plan.begins_as_recorded(item.stash[CASE_ID])
-        base = self._base.of_case(item.stash[CASE_ID], _scenario(item)) if self._base is not None and begins else None
+        may_begin = self._base is not None and repeat == 1 and not asked
+        begins = may_begin and item.config.stash[RUN].plan.begins_as_recorded(case_id)
+        base = self._base.of_case(case_id, _scenario(item)) if self._base is not None and begins else None
         tape = self._tape(self._path(item, repeat), about, hint, base)
         if hasattr(item, "case") and repeat == 1 and not asked and self._is_usual_folder:
             tape.renamed = partial(self._if_renamed, item)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_recall.files.disk import read_text
-from pytest_recall.plugin import options, replay_first
-from pytest_recall.plugin.replay_first import KnownChange
+from pytest_recall.plugin import options
+from pytest_recall.plugin.known_change import KnownChange
 from pytest_recall.results import sentences
 from pytest_recall.runs.base import NO_BASE, base_of, held_to, targets
 from pytest_recall.runs.ci import job_of
@@ -75,6 +75,8 @@ def change_of(
             found = found._replace(recording=asked.keeping(folder, of_base))
         if is_resumed or not paths:
             return found
+        from pytest_recall.plugin import replay_first
+
         affects = replay_first.changes_of(config, place, context, found, paths)
     if affects is not None and found.recording.mode in ("record", "missing"):
         # A recording of the judges' calls alone would take the place of one that is whole.

@@ -27,16 +27,16 @@ from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import DRAFTS, Layer, Library
 from pytest_recall.replay.dry_runs import DryRunProcess, run_together
 from pytest_recall.replay.run_recordings import layers_of
-from pytest_recall.runs.evidence import NO_RUNS, REFS, PullRuns, runs_of_all
+from pytest_recall.runs.evidence import REFS, runs_of_all
 from pytest_recall.schedule.changes import Changes, Origin, ReplayFinding, ReplayState, from_text, wanted_text
 from pytest_recall.schedule.spread import in_turns
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
     from pytest_recall.files.eval_directory import Place
+    from pytest_recall.plugin.known_change import KnownChange
     from pytest_recall.plugin.recording import Recording
     from pytest_recall.runs.base import Base
-    from pytest_recall.runs.ci import CiJob
     from pytest_recall.runs.context import Context
 
 EACH = 150
@@ -57,23 +57,6 @@ _REPORTS = (
     ("allure_report_dir", "--alluredir"),
     *arguments.REPORT_FILES.items(),
 )
-
-
-class KnownChange(NamedTuple):
-    """What is known of a change before its run is planned.
-
-    `rubric` are the settings that it is held to, `notes` say how its own differ. `recording` is how the run records or
-    replays, `affects` what a replay of all cases found, None without one, and `earlier` what runs of the same pull
-    request have left. `job` is that of CI, as far as the environment tells of one.
-    """
-
-    base: Base
-    rubric: Settings
-    recording: Recording
-    job: CiJob
-    affects: Changes | None = None
-    earlier: PullRuns = NO_RUNS
-    notes: tuple[str, ...] = ()
 
 
 def cassettes_of(place: Place, asked: Recording) -> Path:

@@ -87,7 +87,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     item.stash[OUTCOME] = outcome
     outage = _outage(call) if outcome is Outcome.ERROR else None
     if outcome is not Outcome.SKIPPED:
-        _count(item, outage)
+        _count(item, outage, run)
     if outage is not None:
         setattr(report, "recall_outage", (outage.key, outage.said))  # noqa: B010
         error = _in_one_line(item, call, report, outage) or error
@@ -129,6 +129,8 @@ def _no_evidence(item: pytest.Item, outcome: Outcome, run: Run) -> str:
     A fail that rests on an error reply is asked again. A case that was recorded with calls, and makes none now, has its
     answer from elsewhere.
     """
+    if run.dry is None and run.plan.changes is None:
+        return ""
     case_id = item.stash[CASE_ID]
     of_change = run.plan.changes is not None and run.plan.reasons.get(case_id) in OF_CHANGE
     if not (run.dry or of_change) or str(getattr(item, "arm", "")):
@@ -172,12 +174,12 @@ def _in_one_line(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.
     return sentence
 
 
-def _count(item: pytest.Item, outage: Outage | None) -> None:
+def _count(item: pytest.Item, outage: Outage | None, run: Run) -> None:
+    if run.breaker is None:
+        return
     ahead = item.stash.get(AHEAD, None)
-    breaker = item.config.stash[RUN].breaker
-    # What was asked before its turn was counted as it ended.
-    if breaker is not None and (ahead is None or ahead.job is None):
-        breaker.take(getattr(item, "arm", ""), outage)
+    if ahead is None or ahead.job is None:  # What was asked before its turn was counted as it ended.
+        run.breaker.take(getattr(item, "arm", ""), outage)
 
 
 def _unpaid(item: pytest.Item) -> str:

@@ -370,6 +370,10 @@ class Tokens(NamedTuple):
     cache_write: int | None = None
 
 
+_LEFT_OUT = frozenset({"batched", "trouble", "retried", "estimated"})
+"""What is not written of a call where it is false or empty."""
+
+
 class Call(NamedTuple):
     """One upstream call. `source` is `live` or `replayed`; `cost` is in US dollars, None if unknown.
 
@@ -398,12 +402,13 @@ class Call(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types; what is unknown is left out."""
-        plain = {name: value for name, value in self._asdict().items() if value is not None}
-        for name in ("batched", "trouble", "retried", "estimated"):
-            if not plain[name]:
-                del plain[name]
+        named = zip(self._fields, self, strict=True)
+        plain: dict[str, Any] = {
+            name: value for name, value in named if value or (value is not None and name not in _LEFT_OUT)
+        }
         if self.tokens is not None:
-            plain["tokens"] = {name: count for name, count in self.tokens._asdict().items() if count is not None}
+            counted = zip(Tokens._fields, self.tokens, strict=True)
+            plain["tokens"] = {name: count for name, count in counted if count is not None}
         return plain
 
     @classmethod

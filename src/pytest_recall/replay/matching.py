@@ -274,7 +274,7 @@ def with_fixed_ids(url: str, body: Any, is_given: Callable[[str], bool]) -> Any:
 def _renamed(url: str, body: Any, name_of: Callable[[str, int], str | int]) -> Any:
     """Return `body` with what `name_of` makes of each id and its number."""
     for name, slots_in in _PLACES.items() if isinstance(body, dict) else ():
-        if not _is_asked(body, name, url):
+        if name not in body or not _is_asked(body, name, url):
             continue
         if next(slots_in(body[name]), None) is not None:
             body = {**body, name: _copied(body[name], _LEVELS)}
