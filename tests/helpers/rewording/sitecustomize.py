@@ -1,0 +1,63 @@
+"""Change each sentence of the package as it is compiled, in each process that has this folder on its PYTHONPATH.
+
+Every blank within a text of three words or more becomes two, and so does every blank in an f-string, so that no logic
+is touched and every sentence is. The names of an enumeration are no sentences. What judges say of an answer is data, as
+the answer is, and stays as it is.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from importlib.machinery import SourceFileLoader
+from types import CodeType
+from typing import Any
+
+_PACKAGE = f"{os.sep}pytest_recall{os.sep}"
+_JUDGES = f"{os.sep}judges{os.sep}"
+_SENTENCE = re.compile(r"[A-Za-z]+[,;:]? [A-Za-z]+[,;:]? [A-Za-z]")
+_BLANK = re.compile(r"(?<! ) (?! )")
+"""A single one: several are an indentation."""
+_PART = re.compile(r"[A-Za-z`] | [a-z`]|, $")
+"""A text between the values of an f-string that has a word."""
+_compile: Any = SourceFileLoader.source_to_code
+
+
+class Rewording(ast.NodeTransformer):
+    """Doubles the blanks of texts, of f-strings part by part."""
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        """Return an enumeration as it is, and any other class with its texts changed."""
+        names = {base.id for base in node.bases if isinstance(base, ast.Name)}
+        return node if "StrEnum" in names else self.generic_visit(node)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        """Return an f-string with its texts changed."""
+        for place, part in enumerate(node.values):
+            if isinstance(part, ast.Constant):
+                node.values[place] = _doubled(part, _PART)
+            else:
+                self.generic_visit(part)
+        return node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        """Return a sentence with its blanks doubled, and anything else as it is."""
+        return _doubled(node, _SENTENCE)
+
+
+def _doubled(node: ast.Constant, words: re.Pattern[str]) -> ast.expr:
+    if not isinstance(node.value, str) or not words.search(node.value):
+        return node
+    return ast.copy_location(ast.Constant(_BLANK.sub("  ", node.value)), node)
+
+
+def _source_to_code(self: SourceFileLoader, data: Any, path: Any, **more: Any) -> CodeType:
+    name = os.fsdecode(path)
+    if _PACKAGE in name and _JUDGES not in name:
+        data = Rewording().visit(ast.parse(data, name))
+    code: CodeType = _compile(self, data, path, **more)
+    return code
+
+
+setattr(SourceFileLoader, "source_to_code", _source_to_code)  # noqa: B010
