@@ -16,8 +16,6 @@ from pytest_recall.cases.changes import CaseChange
 from pytest_recall.cases.settings import Mode, Settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place, today_yaml
-from pytest_recall.judges.fence import plain, question
-from pytest_recall.results.replay_text import reason_text
 from pytest_recall.runs.base import NO_BASE, Base
 from pytest_recall.runs.checkout import UNKNOWN, Checkout
 from pytest_recall.runs.context import Context, Filters
@@ -241,6 +239,8 @@ class Plan:
     @property
     def question_records(self) -> Iterator[QuestionRecord]:
         """The chosen questions of datasets and profiles, which no case file has."""
+        from pytest_recall.judges.fence import plain, question  # most runs have none
+
         for file in self.files.values():
             if file.reason:
                 for case in file.cases(file.lines.keys() & self.reasons.keys()):
@@ -476,6 +476,8 @@ class Plan:
         entry: dict[str, Any] = {"id": pick.case_id, "reason": pick.reason}
         found = None if self.changes is None else self.changes.findings.get(pick.case_id)
         if found is not None and (pick.reason in OF_CHANGE or pick.case_id in self.unaffordable):
+            from pytest_recall.results.replay_text import reason_text  # of a change alone
+
             entry["why"] = reason_text(found)
         return entry if row is None else {**entry, "box": row.box, "next_due": row.next_due.isoformat()}
 
