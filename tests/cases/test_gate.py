@@ -14,7 +14,7 @@ from pytest_recall.cases.gate import Blocks, Gate
 from pytest_recall.cases.settings import Settings
 from pytest_recall.results.standing import Standing, informs, loosened, standings
 from pytest_recall.trials.trial import Outcome, Row, Trial
-from tests.helpers.samples import TODAY, failing, row, trial, unhurried
+from tests.helpers.samples import TODAY, WEAK, failing, row, trial, unhurried
 
 CASES = {f"r{n}": ("refunds", "facts") for n in range(8)} | {f"h{n}": ("hours", "tone") for n in range(2)}
 
@@ -49,7 +49,7 @@ def test_verdicts_of_this_run_take_the_place_of_those_before() -> None:
 
 
 @pytest.mark.parametrize(
-    "what", [trial("r0", Outcome.ERROR), trial("r0", Outcome.SKIPPED), trial("r0", Outcome.FAILED, unproven="kappa")]
+    "what", [trial("r0", Outcome.ERROR), trial("r0", Outcome.SKIPPED), trial("r0", Outcome.FAILED, unproven=(WEAK,))]
 )
 def test_what_is_no_verdict_is_no_fail(what: Trial) -> None:
     assert stands(gate(), ROWS, what) == stands(gate(), ROWS)

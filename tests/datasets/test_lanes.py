@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.datasets.lanes import AskEntry, Lanes
+from pytest_recall.replay.budget import SpentBudget
 from pytest_recall.trials.drive import SpentError
 from pytest_recall.trials.execution import Result, TrialCase, make_trial
 from pytest_recall.trials.trial import Outcome, Trial
@@ -116,10 +117,14 @@ def test_all_places_are_for_one_conversation_once_it_is_told() -> None:
 def test_what_had_begun_ends_when_nothing_more_can_be_paid_for() -> None:
     stage = Stage([4, 4])
     with Lanes(
-        stage.conversations, 3, stage.conversation, most=3, closed=lambda: "spent" if len(stage.asked) >= 3 else ""
+        stage.conversations,
+        3,
+        stage.conversation,
+        most=3,
+        closed=lambda: SpentBudget(1.0, is_spent=True) if len(stage.asked) >= 3 else None,
     ) as lanes:
         ended, why = all_of(lanes)
-    assert why == "SpentError: spent"
+    assert why == "SpentError: the budget of $1.00 is spent"
     assert sorted(ended) == sorted(trial(one).case_id for one in stage.asked)
     assert 3 <= len(ended) <= 5
     assert stage.open == []

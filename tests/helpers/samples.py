@@ -30,6 +30,7 @@ from pytest_recall.trials.trial import (
     TrialStep,
     Verdict,
     Vote,
+    WeakJudge,
 )
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
@@ -90,6 +91,10 @@ def row(box: int = 1, streak: int = 1, *, due: date = TODAY, tested: date | None
 def failing(**more: Any) -> Row:
     """Return the row of a case whose last verdict was a fail."""
     return row(1, 0, **{"failure_note": "contains: no “one pound”", **more})
+
+
+WEAK = WeakJudge("rubric", "m", "v1", 0.6)
+"""A judge without a calibration."""
 
 
 def trial(case_id: str = "a", outcome: Outcome = Outcome.PASSED, **more: Any) -> Trial:
@@ -244,6 +249,9 @@ trials = st.builds(
     calls=st.lists(calls, max_size=3).map(tuple),
     counts_for_schedule=st.booleans(),
     repeat=st.just(1),
+    unproven=st.lists(
+        st.builds(WeakJudge, texts, texts, texts, st.floats(0, 1), st.none() | st.floats(-1, 1)), max_size=2
+    ).map(tuple),
     weighed=st.none(),
     earlier=st.none() | st.builds(EarlierRun, some_text, st.none() | texts, texts),
     rule=st.just(""),

@@ -92,7 +92,7 @@ class TestBudget:
         assert "3 answers of the next checkpoint, which is not whole, will count" in captured.err
         assert "1 checkpoint, 4 questions asked" in captured.out
         found = result()["metadata"]
-        assert (found["unasked"], found["stopped"]) == (17, "the budget of $0.075 has no room for another call")
+        assert (found["unasked"], found["stop"]) == (17, {"cause": "budget", "kind": "no-room", "usd": 0.075})
         assert [one["type"] for one in lines(name="progress.jsonl")] == ["header", "checkpoint"]
         assert main(["bench", "report", "out"]) == 0
         told = capsys.readouterr().out
@@ -101,7 +101,7 @@ class TestBudget:
         assert main([*run, "--resume", "out", "--budget", "9"]) == 0
         assert (len(served.bodies), len(lines())) == (24, 24)
         assert "unasked" not in result()["metadata"]
-        assert "stopped" not in result()["metadata"]
+        assert "stop" not in result()["metadata"]
         assert result()["metadata"]["usd"] == 0.24
         every = [({"label": f"{days}d", "days": days}, 6, count) for days, count in ((3, 4), (6, 8), (9, 12))]
         assert scores("out") == every

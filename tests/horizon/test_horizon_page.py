@@ -90,9 +90,11 @@ def test_two_runs_are_compared_as_the_report_does() -> None:
 
 
 def test_what_is_missing_is_said_at_the_top() -> None:
-    run = run_of(SMALL, ranges=[{"label": f"{day}d", "days": day} for day in (10, 20, 30, 40)], stopped="it was enough")
+    run = run_of(
+        SMALL, ranges=[{"label": f"{day}d", "days": day} for day in (10, 20, 30, 40)], stop={"cause": "interrupted"}
+    )
     head = page(run, JOURNAL).partition("</header>")[0]
-    assert "Partial: 3 of 4 checkpoints were reached, since it was enough." in head
+    assert "Partial: 3 of 4 checkpoints were reached, since interrupted." in head
     assert "No points, and in no mean: 1 no answer in time." in head
     assert "1 no points" in head
     assert "not measured" not in head

@@ -18,10 +18,9 @@ from pytest_recall.judges.calibration import (
     Share,
     agreement,
     panels,
-    shortfall,
-    unproven,
+    weak_judges,
 )
-from pytest_recall.trials.trial import Judgement, Outcome, Preflight, Trial, Verdict, Vote
+from pytest_recall.trials.trial import Judgement, Outcome, Preflight, Trial, Verdict, Vote, WeakJudge
 from tests.helpers.samples import trial, unhurried
 
 
@@ -111,19 +110,24 @@ class TestUnproven:
         return Verdict(passed=passed, judgement=Judgement((Vote(passed=passed),)), **given)
 
     def test_without_a_minimum_everything_counts(self) -> None:
-        assert unproven(self.outcome(self.by_model(False)), {}, None) == ""
+        assert weak_judges(self.outcome(self.by_model(False)), {}, None) == ()
 
-    def test_the_sentence_names_the_judge_and_what_it_lacks(self) -> None:
-        told = unproven(self.outcome(self.by_model(False)), {self.KEY: Calibration(0.414, 50)}, self.MIN_KAPPA)
-        assert told == "judge rubric, m, version v1 has a kappa of 0.414, below 0.6"
+    @pytest.mark.parametrize("kappa", [None, 0.414, 0.59])
+    def test_a_judge_is_too_weak_without_a_kappa_or_below_what_is_asked_for(self, kappa: float | None) -> None:
+        known = {} if kappa is None else {self.KEY: Calibration(kappa, 50)}
+        found = weak_judges(self.outcome(self.by_model(False)), known, self.MIN_KAPPA)
+        assert found == (WeakJudge("rubric", "m", "v1", self.MIN_KAPPA, kappa),)
+
+    def test_a_kappa_that_reaches_it_is_enough(self) -> None:
+        assert not weak_judges(self.outcome(self.by_model(False)), {self.KEY: Calibration(0.6, 50)}, self.MIN_KAPPA)
 
     def test_a_judge_is_named_once(self) -> None:
-        told = unproven(self.outcome(self.by_model(True), self.by_model(True)), {}, self.MIN_KAPPA)
-        assert told == "judge rubric, m, version v1 is not calibrated"
+        found = weak_judges(self.outcome(self.by_model(True), self.by_model(True)), {}, self.MIN_KAPPA)
+        assert len(found) == 1
 
     def test_the_third_outcome_is_none(self) -> None:
         crashed = trial(outcome=Outcome.ERROR, verdicts=(self.by_model(False),))
-        assert unproven(crashed, {}, self.MIN_KAPPA) == ""
+        assert weak_judges(crashed, {}, self.MIN_KAPPA) == ()
 
     @given(st.lists(st.tuples(st.booleans(), st.sampled_from(["code", "calibrated", "not"])), min_size=1, max_size=5))
     @unhurried
@@ -135,23 +139,11 @@ class TestUnproven:
             for passed, who in said
         ]
         known = {self.KEY._replace(model="calibrated"): Calibration(0.8, 50)}
-        counts = not unproven(self.outcome(*verdicts), known, self.MIN_KAPPA)
+        counts = not weak_judges(self.outcome(*verdicts), known, self.MIN_KAPPA)
         if all(passed for passed, _ in said):
             assert counts == all(who != "not" for _, who in said)
         else:
             assert counts == any(who != "not" for passed, who in said if not passed)
-
-
-@pytest.mark.parametrize(
-    ("found", "lacks"),
-    [
-        (None, "is not calibrated"),
-        (Calibration(0.6, 90), ""),
-        (Calibration(0.59, 90), "has a kappa of 0.590, below 0.6"),
-    ],
-)
-def test_what_a_judge_falls_short_by(found: Calibration | None, lacks: str) -> None:
-    assert shortfall(found, 0.6) == lacks
 
 
 # A judge compared with people: what is counted, what is not, and what no counting may change

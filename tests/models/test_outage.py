@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.files.errors import CaseError, RecallError
-from pytest_recall.models.outage import Streak, outage_of
+from pytest_recall.models.outage import Streak, outage_of, outage_text
 
 URL = "https://user:pw@api.example.com:8443/v1?key=AIza"
 
@@ -64,7 +64,7 @@ def raised(error: Exception, before: Exception) -> Exception:
 
 def said(error: BaseException) -> str | None:
     found = outage_of(error)
-    return None if found is None else f"{found.kind}: {found.said}"
+    return None if found is None else f"{found.kind}: {outage_text(found)}"
 
 
 @pytest.mark.parametrize(

@@ -53,9 +53,9 @@ def test_tests_that_are_no_cases_are_told(pytester: pytest.Pytester) -> None:
     project = ECHOING.with_files({**RUBRIC, "eval/test_x.py": TESTS}).with_cases(case("a"), failing("b")).at(pytester)
     assert project.run("eval", "-n", "1").ret == pytest.ExitCode.TESTS_FAILED
     assert sorted(project.journal().also) == [
-        "eval/test_x.py::test_fails failed",
-        "eval/test_x.py::test_setup failed in its setup",
-        "eval/test_x.py::test_teardown failed in its teardown",
+        ("eval/test_x.py::test_fails", "call"),
+        ("eval/test_x.py::test_setup", "setup"),
+        ("eval/test_x.py::test_teardown", "teardown"),
     ]
     done = project.recall("score", "latest")
     assert done.ret == 1
@@ -68,23 +68,27 @@ def test_a_case_file_that_cannot_be_collected_is_why_none_was_run(
 ) -> None:
     project = ECHOING.with_cases(case("a", judges=["nobody"]), case("b", judges=["none"])).at(pytester)
     result = project.run("eval", *workers)
-    assert project.journal().why.startswith("eval/cases.yaml:1: judges: unknown judge `nobody`; ")
+    stop = project.journal().stop
+    assert stop is not None
+    assert (stop.cause, stop.files) == ("uncollected", ("eval/cases.yaml",))
+    assert stop.detail.startswith("eval/cases.yaml:1: judges: unknown judge `nobody`; ")
     assert result.stdout.str().count("partial: 2 of 2 chosen cases not run: eval/cases.yaml:1: ") == 1
 
 
 @pytest.mark.parametrize(
-    ("cases", "told"), [((), "eval/test_x.py could not be collected"), (("nobody",), "eval/cases")]
+    ("cases", "files"), [((), ("eval/test_x.py",)), (("nobody",), ("eval/cases.yaml", "eval/test_x.py"))]
 )
-def test_so_is_another_file(pytester: pytest.Pytester, cases: tuple[str, ...], told: str) -> None:
-    files = {"eval/test_x.py": "import no_such_module\n"}
-    checkout = ECHOING.with_files(files).with_cases(case("a", judges=[*cases, "exact"])).at(pytester)
+def test_so_is_another_file(pytester: pytest.Pytester, cases: tuple[str, ...], files: tuple[str, ...]) -> None:
+    broken = {"eval/test_x.py": "import no_such_module\n"}
+    checkout = ECHOING.with_files(broken).with_cases(case("a", judges=[*cases, "exact"])).at(pytester)
     checkout.run("eval")
-    assert checkout.journal().why.startswith(told)
-    assert checkout.journal().why.endswith("and 1 more file") is bool(cases)
+    stop = checkout.journal().stop
+    assert stop is not None
+    assert (stop.cause, stop.files, bool(stop.detail)) == ("uncollected", files, bool(cases))
 
 
 def test_a_file_that_cannot_be_collected_is_told(pytester: pytest.Pytester) -> None:
     files = {**RUBRIC, "eval/test_x.py": "import no_such_module\n"}
     project = ECHOING.with_files(files).with_cases(case("a")).at(pytester)
     project.run("eval", "--continue-on-collection-errors").assert_outcomes(passed=1, errors=1)
-    assert project.journal().also == ("eval/test_x.py could not be collected",)
+    assert project.journal().also == (("eval/test_x.py", "collect"),)

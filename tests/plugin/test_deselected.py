@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_recall.results.sentences import unasked
+from pytest_recall.trials.run_stop import RunStop
 from tests.helpers.project import ECHOING, Project, case
 
 MARKED = """
@@ -39,7 +39,7 @@ def test_the_run_says_that_they_were_deselected(pytester: pytest.Pytester, how: 
     left = [line for line in result.outlines if line.startswith("partial: ")]
     assert len(left) == 1
     assert left[0].endswith("not run: deselected")
-    assert checkout.journal().why == "deselected"
+    assert checkout.journal().stop == RunStop("deselected", deselected=1)
     assert "b" not in checkout.outcomes()
 
 
@@ -55,18 +55,3 @@ def test_what_is_not_chosen_is_not_said_to_be_deselected(pytester: pytest.Pytest
     checkout = THREE.with_files({"eval/rubric.yaml": "owner: us\npr_cases: 2\n"}).at(pytester)
     result = checkout.run("eval")
     assert not any("partial" in line for line in result.outlines)
-
-
-@pytest.mark.parametrize(
-    ("left", "deselected", "why", "said"),
-    [
-        ("", "ab", "", ""),
-        ("ab", "", "interrupted", "interrupted"),
-        ("ab", "abc", "", "deselected"),
-        ("ab", "abc", "interrupted", "deselected; interrupted"),
-        ("abc", "b", "interrupted", "1 deselected; the others: interrupted"),
-        ("abc", "b", "", "1 deselected; the others: the run ended before their turn"),
-    ],
-)
-def test_why_cases_were_not_run(left: str, deselected: str, why: str, said: str) -> None:
-    assert unasked(set(left), set(deselected), why) == said

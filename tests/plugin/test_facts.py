@@ -37,8 +37,6 @@ model = Stub()
 """A judging model."""
 OF_A_RUN = {"run", "started", "seconds", "ended", "state", "ledger"}
 """Fields of what is another one in each run: its name, its times, and a digest of a file that has the former."""
-SENTENCES = {"why", "partial", "unproven", "unrecorded"}
-"""Fields that still have our sentences: why a run ended early, and why a trial counts for nothing."""
 
 
 class Shell:
@@ -87,7 +85,7 @@ History = Callable[[Shell, Upstream], None]
 def lasting(value: Any) -> Any:
     """Return what JSON held, without what is another one in each run."""
     if isinstance(value, dict):
-        return {name: lasting(inner) for name, inner in value.items() if name not in OF_A_RUN | SENTENCES}
+        return {name: lasting(inner) for name, inner in value.items() if name not in OF_A_RUN}
     return [lasting(one) for one in value] if isinstance(value, list) else value
 
 

@@ -92,7 +92,7 @@ class TestKilled:
         card = checkout.scorecard()
         assert card["counts"] == {"passed": 12}
         assert card["complete"] is True
-        assert card["partial"] is None
+        assert card["stop"] is None
         assert card["exit_code"] == 0
         assert checkout.boxes() == dict.fromkeys(NAMES, 1)
 
@@ -285,10 +285,7 @@ class TestBudget:
         assert result.ret == pytest.ExitCode.INTERRUPTED
         card = checkout.scorecard()
         assert card["counts"] == {"passed": 8, "not run": 4}
-        assert (
-            card["partial"]
-            == "partial: 4 of 12 chosen cases not run: the budget of $10.50 has no room for another call"
-        )
+        assert card["stop"] == {"cause": "budget", "kind": "no-room", "usd": 10.5}
         assert list(checkout.artifacts.folder.glob(".spent*")) == []
 
     def test_a_run_that_it_has_ended_goes_on_with_a_higher_one(
@@ -412,8 +409,7 @@ class TestEnded:
         checkout, result = ran(pytester, THREE, *STOPPED)
         assert result.ret == 1
         card = checkout.scorecard()
-        assert card["partial"] == "partial: 2 of 3 chosen cases not run: stopping after 1 failures"
-        result.stdout.fnmatch_lines([card["partial"]])
+        assert card["stop"] == {"cause": "pytest", "detail": "stopping after 1 failures"}
         result = checkout.run("eval", "--recall-resume")
         result.assert_outcomes(passed=2)
         assert result.ret == 1

@@ -226,7 +226,7 @@ def test_runs_with_and_without_workers_agree_on_state_and_scorecard(
         "not_evaluated": [],
         "waiver": None,
         "observed": None,
-        "partial": None,
+        "stop": None,
         "shard": None,
         "merged": [],
         "lost": [],

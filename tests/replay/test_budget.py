@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from pytest_recall.replay.budget import dollars_of, reason
+from pytest_recall.replay.budget import SpentBudget, dollars_of, spent_text
 
 
-@given(st.floats(0.01, 1e6), st.floats(0, 1e6))
-def test_a_call_may_begin_as_long_as_something_is_left(budget: float, spent: float) -> None:
-    assert bool(reason(budget, spent)) == (spent >= budget)
-
-
-def test_it_says_how_much_there_was() -> None:
-    assert reason(2000.5, 3000) == "the budget of $2,000.50 is spent"
-    assert reason(0.001, 1) == "the budget of $0.001 is spent"
-    assert reason(0.00001, 1) == "the budget of $0.00001 is spent"
-    assert reason(0.005, 0.005) == "the budget of $0.005 is spent"
+@pytest.mark.parametrize(
+    ("usd", "text"), [(2000.5, "$2,000.50"), (0.001, "$0.001"), (0.00001, "$0.00001"), (0.005, "$0.005")]
+)
+def test_it_says_how_much_there_was(usd: float, text: str) -> None:
+    assert spent_text(SpentBudget(usd, is_spent=True)) == f"the budget of {text} is spent"
 
 
 def test_what_cannot_be_counted_ends_it_at_once() -> None:
-    assert reason(5, 0, "mine").startswith("the price of `mine` is unknown, so that no budget can be kept;")
+    text = spent_text(SpentBudget(5, is_spent=False, unpriced="mine"))
+    assert text.startswith("the price of `mine` is unknown, so that no budget can be kept;")
 
 
 @pytest.mark.parametrize(("text", "amount"), [("2", 2.0), ("2.00", 2.0), ("$0.5", 0.5), (" 3 ", 3.0)])

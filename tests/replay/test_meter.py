@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from pytest_recall.files.errors import MissError
 from pytest_recall.replay import budget
-from pytest_recall.replay.budget import GUESSED_ANSWER, BudgetHold, Ledger, Meter, Pricing
+from pytest_recall.replay.budget import GUESSED_ANSWER, BudgetHold, Ledger, Meter, Pricing, SpentBudget
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.exchange import Call, Exchange, Request, Tokens
 from pytest_recall.replay.matching import Rules
@@ -199,7 +199,7 @@ def test_who_waits_for_a_call_that_never_ends_is_refused(folder: Path, monkeypat
     thread.start()
     thread.join(20)
     assert not thread.is_alive()
-    assert meter.closed() == "the budget of $6.00 has no room for another call"
+    assert meter.closed() == SpentBudget(6.0, is_spent=False)
 
 
 class TestMayCost:
@@ -259,5 +259,5 @@ def test_no_case_begins_where_no_call_so_far_would_fit(folder: Path) -> None:
     meter.count(call(request, 5), meter.begin(request))
     written = (folder / "spent").read_bytes()
     assert other.balance().spent.refused == meter.balance().spent.refused == cost  # The other is of another process.
-    assert meter.closed() == other.closed() == "the budget of $1.00 has no room for another call"
+    assert meter.closed() == other.closed() == SpentBudget(1.0, is_spent=False)
     assert (folder / "spent").read_bytes() == written, "who asks changes nothing"

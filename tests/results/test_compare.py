@@ -18,7 +18,7 @@ from pytest_recall.replay.exchange import Call, Tokens
 from pytest_recall.results.comparison import compare, unit_of
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.trial import Judgement, Outcome, Trial, Verdict, Vote
-from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, case_ids, header, outcomes, trial, unhurried
+from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, WEAK, case_ids, header, outcomes, trial, unhurried
 
 
 def record(trials: Iterable[Trial], exit_code: int | None = 0, **more: Any) -> Record:
@@ -174,7 +174,7 @@ def test_a_case_that_moved_to_another_scenario_is_still_the_same() -> None:
 
 # Fails by judges that fall short
 
-UNPROVEN = {"unproven": "judge rubric, m, version v is not calibrated"}
+UNPROVEN = {"unproven": (WEAK,)}
 
 
 def test_a_fail_by_an_unproven_judge_is_no_verdict() -> None:

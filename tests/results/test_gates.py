@@ -21,7 +21,7 @@ from pytest_recall.schedule.state_file import read_state
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.trial import Row, Trial
 from tests.helpers.repository import Repository
-from tests.helpers.samples import ERROR, FAILED, SKIPPED, TODAY, failing, row, trial
+from tests.helpers.samples import ERROR, FAILED, SKIPPED, TODAY, WEAK, failing, row, trial
 from tests.runs.folding import journal, remember
 
 IDS = [f"r{n}" for n in range(6)]
@@ -94,7 +94,7 @@ def test_a_third_outcome_leaves_the_verdict_before_it(gated: Place, outcome: Any
 
 
 def test_a_fail_that_counts_for_nothing_is_none(gated: Place) -> None:
-    found = ran(gated, trial("r1", FAILED, unproven="kappa 0.1", counts_for_schedule=False))
+    found = ran(gated, trial("r1", FAILED, unproven=(WEAK,), counts_for_schedule=False))
     assert counts(found) == (6, 6, 5, 0)
 
 

@@ -17,7 +17,7 @@ ALTERED = tuple((f"case-{number:02}", f"case-{number:02}", ("expected",)) for nu
 
 def changed() -> tuple[Record, Scorecard]:
     """Return a run of a change that alters its rubric and its cases, and of which a case was not recorded."""
-    trials = [graded("late-fee", PASSED, "affected", row(2, 2), unrecorded="holds what looks like a key")]
+    trials = [graded("late-fee", PASSED, "affected", row(2, 2), unrecorded="secret")]
     return run(trials, exit_code=0, knows_change=True, held_settings=("blocks", "budget"), altered=ALTERED)
 
 
@@ -33,7 +33,7 @@ def test_all_of_it_is_shown() -> None:
         "cases of the base that this change alters (30): "
         + ", ".join(f"case-{number:02} (expected answer altered)" for number in range(20))
         + " and 10 more",
-        "not recorded, so that the next run asks again (1): late-fee (holds what looks like a key)",
+        "not recorded, so that the next run asks again (1): late-fee (a call holds what looks like a key)",
     ]
 
 
@@ -55,7 +55,7 @@ def test_json_has_all_of_them() -> None:
     found = json.loads(json.dumps(of_change_json(record.header, card)))
     assert found["held_settings"] == ["blocks", "budget"]
     assert [one["id"] for one in found["altered"]] == [case_id for case_id, *_ in ALTERED]
-    assert found["unrecorded"] == [{"id": "late-fee", "why": "holds what looks like a key"}]
+    assert found["unrecorded"] == [{"id": "late-fee", "cause": "secret"}]
 
 
 def test_each_case_is_told_with_all_that_became_of_it() -> None:

@@ -11,7 +11,8 @@ from pytest_recall.replay.exchange import Call
 from pytest_recall.results.evaluation_text import not_compared_text
 from pytest_recall.results.scorecard import Scorecard, blocking, summarize, waivable
 from pytest_recall.schedule.boxes import reset
-from pytest_recall.trials.record import NotCompared, NotEvaluated, Record, Waiver
+from pytest_recall.trials.record import FailedItem, NotCompared, NotEvaluated, Record, Waiver
+from pytest_recall.trials.run_stop import RunStop
 from pytest_recall.trials.trial import Outcome, Row, Trial
 from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, TODAY, days, failing, header, row, trial
 
@@ -182,10 +183,13 @@ def test_incomplete_allows_none() -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"also": ("eval/test_x.py::test_x failed",)}, "beside the cases: eval/test_x.py::test_x failed"),
-        ({"also": tuple("abcdefg")}, "beside the cases: a, b, c, d, e and 2 more"),
+        ({"also": (FailedItem("eval/test_x.py::test_x", "call"),)}, "beside the cases: eval/test_x.py::test_x failed"),
+        (
+            {"also": tuple(FailedItem(name, "call") for name in "abcdefg")},
+            "beside the cases: a failed, b failed, c failed, d failed, e failed and 2 more",
+        ),
         ({"exit_code": 3}, "pytest ended with 3"),
-        ({"exit_code": 2, "why": "the budget of $1.00 is spent"}, "pytest ended with 2: the budget of $1.00 is spent"),
+        ({"exit_code": 2, "stop": RunStop("interrupted")}, "pytest ended with 2: interrupted"),
     ],
 )
 def test_what_is_no_matter_of_an_answer(more: dict[str, Any], said: str) -> None:

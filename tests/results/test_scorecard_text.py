@@ -23,7 +23,7 @@ from pytest_recall.results.scorecard_text import (
 from pytest_recall.results.standing import Standing
 from pytest_recall.trials.record import Record, SetApart
 from pytest_recall.trials.trial import Verdict, WeighedTrials
-from tests.helpers.samples import ERROR, FAILED, PASSED, TODAY, failing, row, trial
+from tests.helpers.samples import ERROR, FAILED, PASSED, TODAY, WEAK, failing, row, trial
 from tests.results.runs import A_RUN, graded, run, told
 
 # In a terminal
@@ -195,7 +195,7 @@ def test_json_of_a_whole_run() -> None:
         "writes_state": True,
         "exit_code": 1,
         "complete": False,
-        "partial": "partial: 1 of 6 chosen cases not run: the run ended before their turn",
+        "stop": None,
         "shard": None,
         "merged": [],
         "lost": [],
@@ -360,7 +360,7 @@ def test_paths_are_those_of_the_repository() -> None:
 
 def test_what_blocks_nobody_is_no_annotation() -> None:
     apart = graded("a", FAILED, "due", row(3, quarantined=TODAY))
-    assert of_cases(run([apart, graded("b", FAILED, "due", row(3), unproven="kappa")])) == []
+    assert of_cases(run([apart, graded("b", FAILED, "due", row(3), unproven=(WEAK,))])) == []
 
 
 def test_a_missed_gate_is_an_error_of_no_file() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pytest_recall.files.errors import RecallError
 from pytest_recall.runs.resume import Shard, extended, fingerprint, join
 from pytest_recall.trials.record import LetThrough, LostShard, Record
+from pytest_recall.trials.run_stop import RunStop
 from pytest_recall.trials.trial import Trial
 from tests.helpers.samples import ERROR, FAILED, calls, case_ids, header, outcomes, trial, unhurried
 
@@ -99,8 +100,9 @@ def test_a_shard_that_was_cut_off_counts_as_far_as_it_got() -> None:
 
 def test_a_shard_that_ended_early_says_why() -> None:
     first, second = cut(WHOLE, 2)
-    early = second._replace(trials=second.trials[:2], exit_code=2, why="the budget of $1.00 is spent")
-    assert join([first, early]).record.header.lost == (LostShard("2/2", "early", 3, "the budget of $1.00 is spent"),)
+    stop = RunStop("budget", usd=1.0, kind="spent")
+    early = second._replace(trials=second.trials[:2], exit_code=2, stop=stop)
+    assert join([first, early]).record.header.lost == (LostShard("2/2", "early", 3, stop),)
 
 
 def test_of_a_shard_that_was_run_again_the_later_one_counts() -> None:

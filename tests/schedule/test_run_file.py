@@ -91,7 +91,7 @@ events_of_verdicts = st.builds(
     st.none() | st.integers(0, 9),
     st.text("pf", max_size=4),
     st.integers(0, 99),
-    text,
+    st.booleans(),
     run=text,
     earlier=st.none(),
 )

@@ -146,7 +146,7 @@ def test_a_fail_without_a_note_is_noted_all_the_same(verdicts: tuple[Verdict, ..
 
 def test_a_fail_that_is_not_confirmed_moves_no_box_and_is_not_forgotten() -> None:
     before = row(4, 4, due=TODAY)
-    doubted = trial("a", FAILED, weighed=WeighedTrials((False, True, True, True), 70, "not confirmed"))
+    doubted = trial("a", FAILED, weighed=WeighedTrials((False, True, True, True), 70, unconfirmed=True))
     assert review(before, doubted, TODAY) == before._replace(evidence=2.24, failed=1, tried=4)
     assert review(None, doubted, TODAY) is None
     assert review(before, doubted._replace(counts_for_schedule=False), TODAY) == before

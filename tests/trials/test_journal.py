@@ -27,6 +27,7 @@ from pytest_recall.trials.journal import (
     write_journal,
 )
 from pytest_recall.trials.record import (
+    FailedItem,
     FrequentChange,
     Header,
     LetThrough,
@@ -38,6 +39,7 @@ from pytest_recall.trials.record import (
     SetApart,
     Waiver,
 )
+from pytest_recall.trials.run_stop import RunStop
 from pytest_recall.trials.trial import Trial
 from tests.helpers.samples import (
     ERROR,
@@ -74,7 +76,17 @@ TRIALS = (
 counts = st.integers(0, 10**6)
 pairs = st.tuples(st.text(max_size=5), st.sampled_from(["box 1", "due", "new", "all", "explicit"]))
 names = st.lists(st.text(max_size=5), max_size=3).map(tuple)
-lost = st.builds(LostShard, st.sampled_from(["1/2", "2/4"]), st.sampled_from(["missing", "early"]), counts)
+run_stops = st.none() | st.builds(
+    RunStop,
+    st.sampled_from(["budget", "outage", "uncollected"]),
+    st.text(max_size=5),
+    in_a_row=counts,
+    usd=st.none() | st.floats(0.01, 9),
+    files=names,
+    in_ingest=st.booleans(),
+    deselected=counts,
+)
+lost = st.builds(LostShard, st.sampled_from(["1/2", "2/4"]), st.sampled_from(["missing", "early"]), counts, run_stops)
 differences = st.builds(
     RequestDifference, st.sampled_from(DifferenceKind), st.text(max_size=5), st.none() | st.text(max_size=5)
 )
@@ -203,13 +215,17 @@ RESUMED = {"kind": "resume", "started": "2026-03-10T12:00:00", "budget": None, "
 
 
 @costly
-@given(headers, st.lists(trials, max_size=3), st.none() | st.integers(0, 5), st.text(max_size=5))
+@given(headers, st.lists(trials, max_size=3), st.none() | st.integers(0, 5), run_stops)
 def test_written_at_once_it_reads_the_same(
-    tmp_path_factory: pytest.TempPathFactory, header: Header, done: list[Trial], exit_code: int | None, why: str
+    tmp_path_factory: pytest.TempPathFactory,
+    header: Header,
+    done: list[Trial],
+    exit_code: int | None,
+    stop: RunStop | None,
 ) -> None:
     folder = tmp_path_factory.mktemp("run")
     header = header._replace(shard="2/4", slice=(("a", "due"), ("b", "new")))
-    record = Record(header, tuple(done), exit_code, why=why if exit_code is not None else "")
+    record = Record(header, tuple(done), exit_code, stop=stop if exit_code is not None else None)
     write_journal(folder, record)
     assert read_journal(folder) == record
 
@@ -218,19 +234,20 @@ def test_a_run_goes_on_behind_its_last_whole_line(tmp_path: Path) -> None:
     folder = keep(tmp_path / "run", HEADER, trial("a")).parent
     with (folder / NAME).open("ab") as file:
         file.write(b'{"kind":"trial","case_id":"b","outc')
+    stop, failed = RunStop("budget", usd=5.0, kind="spent"), (FailedItem("test_x.py::test_x", "setup"),)
     with Journal.continued(folder) as journal:
         journal.resume("2026-03-10T13:00:00+00:00", 5.0, ".spent-1", "")
         journal.append(trial("b"))
         assert read_journal(folder).exit_code is None
-        journal.end(2, "the budget of $5.00 is spent")
+        journal.end(2, stop, failed)
     record = read_journal(folder)
     assert [one.case_id for one in record.trials] == ["a", "b"]
-    assert (record.exit_code, record.why) == (2, "the budget of $5.00 is spent")
+    assert (record.exit_code, record.stop, record.also) == (2, stop, failed)
     assert (record.header.budget, record.header.ledger) == (5.0, ".spent-1")
     with Journal.continued(folder) as journal:
         journal.resume("2026-03-10T14:00:00+00:00", 5.0, ".spent-1", "")
     record = read_journal(folder)
-    assert (record.exit_code, record.why) == (None, "")
+    assert (record.exit_code, record.stop) == (None, None)
 
 
 def test_a_journal_has_one_writer(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def listening(player: Player) -> MemoryModelCalls:
         Settings(owner="us"),
         here=True,
         tape=lambda: Tape("", "off", Rules(), Redactor({}), ""),
-        closed=lambda: "",
+        closed=lambda: None,
     )
 
 

@@ -17,6 +17,7 @@ from pytest_recall.memory.client import Client
 from pytest_recall.memory.filled import FilledMark
 from pytest_recall.memory.resolve import resolve
 from pytest_recall.memory.session import Memory
+from pytest_recall.replay.budget import SpentBudget
 from pytest_recall.trials.concurrency import Loop
 from pytest_recall.trials.drive import AskQuestion, CallThread
 from pytest_recall.trials.memory_calls import MemoryModelCalls
@@ -183,7 +184,7 @@ def handed_out(
     allowed: bool,
     tell: Callable[[str], None],
     ask: Callable[[QuestionEntry, OpenStore], Trial],
-    closed: Callable[[], str],
+    closed: Callable[[], SpentBudget | None],
     settle: int,
     mark: FilledMark,
     calls: MemoryModelCalls | None = None,

@@ -24,11 +24,12 @@ from pytest_recall.judges.model_judges import ModelJudge
 from pytest_recall.judges.panel import Panel
 from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.cost import Spend, spend_of
-from pytest_recall.trials.drive import IN_A_ROW, Driver, LostError, SpentError
+from pytest_recall.trials.drive import IN_A_ROW, Driver, SpentError
 from pytest_recall.trials.execution import Result, called, with_result
 from pytest_recall.trials.journal import journal_of
 from pytest_recall.trials.model_calls import RunModels
 from pytest_recall.trials.record import Header
+from pytest_recall.trials.run_stop import RunStop
 from pytest_recall.trials.trial import ANSWERED, Answer, Outcome, Trial, Verdict
 
 EVERY = 25
@@ -39,7 +40,7 @@ class JudgingResult(NamedTuple):
     """What judging came to: the run with its verdicts, the trials that were judged, and what all its calls were.
 
     `undecided` are the questions on whose answers it came to no verdict, by id, and why; `left` counts the answers
-    that were not judged, and `stopped` says why.
+    that were not judged, and `stop` is why.
     """
 
     found: MembenchResult
@@ -47,7 +48,7 @@ class JudgingResult(NamedTuple):
     spend: Spend
     undecided: Mapping[str, str]
     left: int = 0
-    stopped: str = ""
+    stop: RunStop | None = None
 
 
 class _Asked(NamedTuple):
@@ -175,7 +176,7 @@ def judge_all(
         tell(f"{folder}: {len(said):,} of {len(asked):,} answers are judged")
     if unrecorded := judge.calls.unrecorded(said):
         tell(f"{folder}: {unrecorded:,} of the verdicts are not recorded; --fresh asks and records all of them")
-    stopped = ""
+    stop: RunStop | None = None
     passages = {} if found.record is None else newest(found.record)
     # The last line of a question is what tables are made of: where other judges have said something since, it says
     # again what these have said, and has no call, as no further one was made.
@@ -189,15 +190,13 @@ def judge_all(
         try:
             judge.ready()
         except SpentError as error:
-            stopped = str(error)
+            stop = error.stop
         with (
             journal_of(folder, header) as journal,
             Driver(
-                str(folder),
                 threads=threads,
                 closed=judge.calls.closed,
                 in_a_row=None if free else IN_A_ROW,
-                asked="answer",
                 redact=judge.calls.redact,
             ) as driver,
         ):
@@ -206,7 +205,7 @@ def judge_all(
                 pace = Pace()
                 try:
                     for trial in driver.ask(
-                        () if stopped else (partial(judge.judged, trials[id], asked[id]) for id in left)
+                        () if stop else (partial(judge.judged, trials[id], asked[id]) for id in left)
                     ):
                         said[trial.case_id] = trial
                         # What is held of a trial has no passages, and its line in the journal has them.
@@ -216,10 +215,8 @@ def judge_all(
                             tell(f"{len(said):,} of {len(asked):,} answers judged{pace.text(len(left) - rest, rest)}")
                 except KeyboardInterrupt:
                     raise StoppedError(f"{folder}: stopped; run the same command again to resume") from None
-                except LostError as error:
-                    stopped = f"{error.reason}; correct that, or go on to the others with --keep-failed"
-            stopped = stopped or driver.stopped
-            journal.end(2 if stopped else 0, stopped)
+            stop = stop or driver.stop
+            journal.end(0 if stop is None else 2, stop)
     judged = tuple(said[id] for id in asked if id in said)
     return JudgingResult(
         found=found._replace(trials=tuple(said.get(id, trial) for id, trial in trials.items())),
@@ -227,7 +224,7 @@ def judge_all(
         spend=spend_of([call for trial in judged for call in trial.calls], stays=()),
         undecided={trial.case_id: trial.error for trial in judged if trial.outcome is Outcome.ERROR},
         left=len(asked) - len(said),
-        stopped=stopped,
+        stop=stop,
     )
 
 

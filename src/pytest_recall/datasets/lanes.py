@@ -13,6 +13,7 @@ from typing import Generic, Self, TypeVar
 from pytest_recall.files import clock
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.interruptible import next_of
+from pytest_recall.replay.budget import SpentBudget
 from pytest_recall.trials.drive import AskQuestion, SpentError
 from pytest_recall.trials.trial import Trial
 
@@ -49,7 +50,7 @@ class Lanes(Generic[Entry]):
         open_: Callable[[Sequence[Entry]], AbstractContextManager[AskEntry[Entry]]],
         *,
         most: int,
-        closed: Callable[[], str] = str,
+        closed: Callable[[], SpentBudget | None] = lambda: None,
         halt: Callable[[], None] = lambda: None,
     ) -> None:
         self._unopened = deque(_Conversation(one) for one in conversations if one)
@@ -150,8 +151,8 @@ class Lanes(Generic[Entry]):
     def _ask(self, one: _Conversation[Entry], entry: Entry) -> None:
         told = False
         try:
-            if why := self._closed():
-                raise SpentError(why)
+            if (spent := self._closed()) is not None:
+                raise SpentError(spent)
             if one.ask is None:
                 one.ask = one.stack.enter_context(self._open(one.entries))
             trial, told = one.ask(entry)

@@ -52,7 +52,7 @@ from pytest_recall.metrics.retrieval import Retrieval
 from pytest_recall.replay.exchange import Call
 from pytest_recall.schedule.boxes import DATASET
 from pytest_recall.trials.cost import Spend, of_run, spend_of, total
-from pytest_recall.trials.drive import IN_A_ROW, Driver, LostError
+from pytest_recall.trials.drive import IN_A_ROW, Driver
 from pytest_recall.trials.evidence import UNNAMED
 from pytest_recall.trials.execution import (
     CallSummary,
@@ -67,6 +67,7 @@ from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_header
 from pytest_recall.trials.model_calls import RunModels, source_of
 from pytest_recall.trials.record import Header, Record, setting_lines
 from pytest_recall.trials.repeat_folders import set_aside_all
+from pytest_recall.trials.run_stop import RunStop
 from pytest_recall.trials.trial import ANSWERED, UNJUDGED, Answer, Outcome, Passage, Trial, TrialStep
 
 NO_STEMS = "LoCoMo's F1 decides on answers, and needs nltk; run `pip install 'pytest-recall[metrics]'`"
@@ -170,14 +171,14 @@ def newest(record: Record) -> dict[str, Trial]:
 class MembenchResult(NamedTuple):
     """What a run came to so far: its trials, in the order of the dataset's questions, of which there are `total`.
 
-    `record` is its journal, with the trials that were taken again, None if nothing was asked yet. `stopped` says why
+    `record` is its journal, with the trials that were taken again, None if nothing was asked yet. `stop` is why
     questions were not asked, if some were not; `earlier` are those that an earlier command has asked.
     """
 
     trials: tuple[Trial, ...]
     total: int
     record: Record | None = None
-    stopped: str = ""
+    stop: RunStop | None = None
     earlier: EarlierAnswers = EarlierAnswers()
 
     @property
@@ -299,7 +300,7 @@ def go_on(
     read = (id for id in done if (answer := trials[id].answer) is not None and answer.by == "model")
     if reader is not None and (unrecorded := reader.calls.unrecorded(read)):
         tell(f"{folder}: {unrecorded:,} of the answers are not recorded; --fresh asks and records all of them")
-    stopped = ""
+    stop: RunStop | None = None
     # What a recording has not is told of all questions at once: to look for it costs nothing.
     free = keeps_failed or (reader is not None and reader.calls.mode == "replay")
     before = EarlierAnswers(len(done), (record.header.date,)) if record is not None and done else EarlierAnswers()
@@ -314,7 +315,7 @@ def go_on(
         if at_once is not None:
             at_once = at_once._replace(run=sha256(name.encode()).hexdigest()[:12])
         open_ = [one for id, one in bench.entries.items() if id not in done]
-        closed = str if models is None else models.closed
+        closed = _is_free if models is None else models.closed
         with (
             handed_out(
                 bench,
@@ -332,8 +333,7 @@ def go_on(
             journal_of(folder, header) as journal,
             # What is asked at once stops by itself, and what has begun by then is paid for, and taken.
             Driver(
-                str(folder),
-                closed=closed if at_once is None else str,
+                closed=closed if at_once is None else _is_free,
                 in_a_row=None if free else IN_A_ROW,
                 redact=None if models is None else models.redact,
             ) as driver,
@@ -357,16 +357,18 @@ def go_on(
                             tell(f"{count:,} of {total:,} questions{pace.text(count - len(done), total - count)}")
                 except KeyboardInterrupt:
                     raise StoppedError(f"{folder}: stopped; run the same command again to resume") from None
-                except LostError as error:
-                    stopped = error.reason
                 finally:
                     for trial in handed.rest():
                         keep(driver.clean(trial))
-            stopped = stopped or driver.stopped
-            journal.end(2 if stopped else 0, stopped)
+            stop = driver.stop
+            journal.end(0 if stop is None else 2, stop)
         record = read_journal(folder)
     found = tuple(unjudged(trials[id]) for id in bench.entries if id in trials)
-    return MembenchResult(found, total, record, stopped, before)
+    return MembenchResult(found, total, record, stop, before)
+
+
+def _is_free() -> None:
+    """Say that there is no budget to keep."""
 
 
 def _lean(trial: Trial) -> Trial:

@@ -41,6 +41,18 @@ class CaseError(RecallError):
         self.stage = stage
 
 
+class UnrecordableError(RecallError):
+    """A call that may not be written down; `cause` says why.
+
+    It is `secret` where it holds what looks like one, `size` or `encoding` where its answer cannot be searched for any,
+    and `credential` where nothing but that tells it from another call.
+    """
+
+    def __init__(self, cause: str, message: str) -> None:
+        super().__init__(message)
+        self.cause = cause
+
+
 class ArgumentError(RecallError, ValueError):
     """What a judge cannot judge with or by: an argument, a missing package, what the case or the agent leaves out."""
 

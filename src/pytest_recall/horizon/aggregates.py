@@ -24,7 +24,7 @@ _ABOUT = (
         "answerModel",
         "replayed",
         "unasked",
-        "stopped",
+        "stop",
     ),
     *("reconstructed", "reconstructedCheckpoints", "reconstructedComplete"),
 )

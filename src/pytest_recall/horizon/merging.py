@@ -132,7 +132,7 @@ def merge(runs: Sequence[PublishedRun], name: str) -> MergedRun:
     durations = [run.about.get("durationMs") for run in runs]
     known = [one for one in durations if isinstance(one, int | float)]
     # What one part did not ask, another one may have.
-    for name in ("durationMs", "unasked", "stopped", "memoryModels"):
+    for name in ("durationMs", "unasked", "stop", "memoryModels"):
         about.pop(name, None)
     if len(known) == len(runs):
         about["durationMs"] = sum(known)

@@ -24,7 +24,7 @@ from pytest_recall.horizon.picture_data import (
 from pytest_recall.horizon.published import PublishedRun, Stop
 from pytest_recall.horizon.question import CATEGORIES
 from pytest_recall.horizon.report_text import value
-from pytest_recall.horizon.result import facts, judged_alike, unfinished
+from pytest_recall.horizon.result import facts, judged_alike, since, unfinished
 from pytest_recall.horizon.retrieval_text import INDISTINCT, LEXICAL, lead
 from pytest_recall.horizon.statistics import (
     NO_POINTS,
@@ -398,13 +398,12 @@ def _values(
 ) -> dict[str, Any]:
     pointed = found.retrieval is None or found.everything.points.n > 0
     partial = unfinished(run)
-    stopped = run.about.get("stopped")
     counts = Counter(asked.outcome for one in every for asked in one.asked)
     return {
         "title": f"{run.name}: {verdict(found)}",
         "verdict": verdict(found),
         "subtitle": ", ".join(filter(None, (run.name, found.adapter, " and ".join(run.personas)))),
-        "partial": partial and f"Partial: {partial}" + (f", since {stopped}" if stopped else ""),
+        "partial": partial and f"Partial: {partial}{since(run)}",
         "unmeasured": "" if found.measured else told.UNMEASURED if found.everything.points.n else LEXICAL,
         "lost": list(told.lost(found)),
         "facts": [(name, value) for name, value in facts(run) if name != "not over"],

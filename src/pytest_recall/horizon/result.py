@@ -17,7 +17,9 @@ from pytest_recall.horizon.profile import RunPart
 from pytest_recall.horizon.published import PublishedRun, Stop
 from pytest_recall.horizon.question import Checkpoint
 from pytest_recall.memory.selector import DISPLAYED
+from pytest_recall.results.stop_text import stop_text
 from pytest_recall.trials.record import setting_lines
+from pytest_recall.trials.run_stop import RunStop
 
 """Published names of what a person may say of a memory, for display alone."""
 LEXICAL = "lexical"
@@ -173,12 +175,12 @@ def result(
     ingest_ms: Mapping[str, float | None],
     duration_ms: float,
     unasked: int = 0,
-    stopped: str = "",
+    stop: RunStop | None = None,
 ) -> dict[str, Any]:
     """Return the result of the checkpoints that were `reached`; `pairs` counts all questions of the persona.
 
     `ingest_ms` is how long it took to tell the days of each, by label, None where that is not known any more.
-    `unasked` questions were not asked, and `stopped` says what keeps the run from asking them.
+    `unasked` questions were not asked, and `stop` is what keeps the run from asking them.
     """
     stops = tuple(
         Stop(
@@ -207,7 +209,10 @@ def result(
         "k": configuration.run.k,
         "answerModel": configuration.answer,
     }
-    about |= {name: value for name, value in (("unasked", unasked), ("stopped", stopped)) if value}
+    if unasked:
+        about["unasked"] = unasked
+    if stop is not None:
+        about["stop"] = stop.to_json()
     memory = configuration.memory
     run = PublishedRun(name="", adapter=memory, timestamp=timestamp, stops=stops, about=about, config={}, pairs=pairs)
     return result_json(run)
@@ -262,7 +267,13 @@ def facts(run: PublishedRun) -> Iterable[tuple[str, str]]:
     drawn = f", at most {sample:,} older ones at a checkpoint" if isinstance(sample, int) else ""
     yield "answers with points", f"{answers:,}{pairs}{drawn}"
     if told := unfinished(run):
-        yield "not over", told + (f", since {about['stopped']}" if about.get("stopped") else "")
+        yield "not over", told + since(run)
+
+
+def since(run: PublishedRun) -> str:
+    """Return in words why a run was stopped, to go on a line with; empty where no file says it."""
+    plain = run.about.get("stop")
+    return f", since {stop_text(RunStop.from_json(plain))}" if isinstance(plain, dict) else ""
 
 
 def unfinished(run: PublishedRun) -> str:

@@ -36,9 +36,10 @@ from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.metrics.floors import SizedUnit
 from pytest_recall.schedule.boxes import PROFILE
 from pytest_recall.trials.concurrency import Loop
-from pytest_recall.trials.drive import IN_A_ROW, Driver, LostError, SpentError
+from pytest_recall.trials.drive import IN_A_ROW, Driver, SpentError
 from pytest_recall.trials.execution import Result, with_result
 from pytest_recall.trials.record import Header, QuestionRecord, Record, Told
+from pytest_recall.trials.run_stop import RunStop
 
 Answered = dict[tuple[str, str], CheckpointTrial]
 """The newest trial of a question at a checkpoint, by the label and the question's id."""
@@ -52,7 +53,7 @@ class BenchOutcome(NamedTuple):
     """What a run came to: its result, as it is written, and the checkpoints behind it.
 
     Of a run that could not be paid for to its end `unasked` counts the questions that were not asked, `beside` the
-    answers at a checkpoint whose other questions were not, and `stopped` says why. `units` are what was told before
+    answers at a checkpoint whose other questions were not, and `stop` is why. `units` are what was told before
     each of the checkpoints, since the one before. `model_lines` say what the models of the memory itself took, and
     `kept` which answers an earlier command has asked for.
     """
@@ -61,7 +62,7 @@ class BenchOutcome(NamedTuple):
     reached: tuple[Reached, ...]
     unasked: int = 0
     beside: int = 0
-    stopped: str = ""
+    stop: RunStop | None = None
     persona: str = ""
     units: tuple[tuple[SizedUnit, ...], ...] = ()
     model_lines: tuple[str, ...] = ()
@@ -120,8 +121,7 @@ class BenchRun:
         self._new_days: dict[str, int] = {}
         self._units: dict[int, list[SizedUnit]] = {}
         self._starts: list[str] = []
-        self._stopped = ""
-        self.broke = ""  # The sentence, where several questions in a row came to no verdict.
+        self._stop: RunStop | None = None
 
     @property
     def measures(self) -> bool:
@@ -198,7 +198,7 @@ class BenchRun:
         with RunFiles(self._folder, header, lines, before) as files:
             if news := [one for one in self._questions() if record is None or one.id not in record.asked]:
                 files.journal.asked(news)
-            if left and not self._stopped:
+            if left and self._stop is None:
                 with parts.calls.memory.written(files.journal.spent):
                     self._work(files, before, open_, left)
             whole = self._whole()
@@ -208,7 +208,7 @@ class BenchRun:
                     self._reach(files, checkpoint)
             outcome = self._outcome(whole)
             if outcome.unasked:
-                files.journal.end(2, outcome.stopped)
+                files.journal.end(2, outcome.stop)
             else:
                 files.tell(summary_line(outcome.result["timestamp"], outcome.result["metadata"]))
                 files.journal.end(0)
@@ -271,7 +271,7 @@ class BenchRun:
                 with parts.calls.about("", kept=False):
                     parts.judge.ready()
             except SpentError as error:
-                self._stopped = str(error)
+                self._stop = error.stop
 
     def _whole(self) -> Sequence[Checkpoint]:
         """Return the checkpoints up to the first one that has a question which was not asked."""
@@ -298,7 +298,6 @@ class BenchRun:
             with (
                 self._opened() as subject,
                 Driver(
-                    str(self._folder),
                     threads=parts.settings.run.parallelism,
                     closed=parts.calls.closed,
                     in_a_row=None if parts.calls.mode == "replay" else IN_A_ROW,
@@ -323,7 +322,7 @@ class BenchRun:
                     try:
                         self._ingest(files, subject, told, checkpoint, new=bool(open_[checkpoint.place]))
                     except SpentError as error:
-                        self._stopped = str(error)
+                        self._stop = error.stop
                         break
                     told = checkpoint.days
                     if not open_[checkpoint.place]:
@@ -335,12 +334,12 @@ class BenchRun:
                         files.add(one)
                         self._done[checkpoint.range.label, one.question.id] = _lean(one)
                         progress.step()
-                    if driver.stopped:
-                        self._stopped = driver.stopped
+                    if driver.stop is not None:
+                        self._stop = driver.stop
                         break
                     self._reach(files, checkpoint)
                 # After all questions, so that no answer is changed by it.
-                days = [day for day in parts.days if day <= told and not self._stopped]
+                days = [day for day in parts.days if day <= told and self._stop is None]
                 units = [unit for day in days for unit in day_units(parts.corpus, day, parts.settings.run)]
                 try:
                     trouble = subject.read_back(units).trouble if units else ""
@@ -349,8 +348,6 @@ class BenchRun:
                     said = f"could not be asked for its contents: {error}"
                 if said:
                     self._tell(f"{parts.client.name} {said}")
-        except LostError as error:
-            self._stopped, self.broke = error.reason, str(error)
         except StuckError as error:
             raise RecallError(f"{self._folder}: stopped: {error}; then run the same command again to resume") from None
         except CaseError as error:
@@ -493,7 +490,7 @@ class BenchRun:
             ingest_ms=self._ingest_ms,
             duration_ms=duration(self._starts, stamps),
             unasked=unasked,
-            stopped=self._stopped,
+            stop=self._stop,
         )
         lines: tuple[str, ...] = ()
         if self._parts.calls.memory.here and reached:
@@ -505,7 +502,7 @@ class BenchRun:
                     "question": usage_json(asked),
                 }
         beside = len(planned) - unasked - sum(len(every) for _, every in reached)
-        return BenchOutcome(plain, reached, unasked, beside, self._stopped, model_lines=lines)
+        return BenchOutcome(plain, reached, unasked, beside, self._stop, model_lines=lines)
 
     def _question_models(self, reached: Iterable[Reached]) -> ModelUsage:
         """Return what the models of the memory itself took for a question on average."""

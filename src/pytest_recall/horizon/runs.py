@@ -191,7 +191,7 @@ def _run_of(plain: Mapping[str, Any], lines: Lines, name: str, run: str) -> Publ
     if problems:
         raise RecallError(*problems[:MAX_PROBLEMS])
     header = lines.header or {**about, "adapterName": plain.get("adapterName")}
-    counts = ("durationMs", "totalEvalsRun", "uniqueQAPairCount", "appellateInvocations", "unasked", "stopped")
+    counts = ("durationMs", "totalEvalsRun", "uniqueQAPairCount", "appellateInvocations", "unasked", "stop")
     return PublishedRun(
         name=run,
         adapter=str(plain.get("adapterName") or ""),

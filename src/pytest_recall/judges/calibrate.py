@@ -19,6 +19,7 @@ from pytest_recall.judges.panel import AUDITED, Panel
 from pytest_recall.models.model import Model, ModelError, Reply
 from pytest_recall.models.prices import call_of_reply
 from pytest_recall.models.reply_cache import Keeper, Rehearsed, Store
+from pytest_recall.replay.budget import SpentBudget
 from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.execution import run_case
 from pytest_recall.trials.trial import Verdict
@@ -133,10 +134,12 @@ class LabelledSet:
                     self._opinion(written, panel)
         return CalibrationNeed(sum(not kept for kept in known.values()), sum(known.values()))
 
-    def judge(self, store: Store, progress: Callable[[int, int], None], closed: Callable[[], str]) -> Calibrated:
+    def judge(
+        self, store: Store, progress: Callable[[int, int], None], closed: Callable[[], SpentBudget | None]
+    ) -> Calibrated:
         """Put every answer to every contestant; `progress` is told how many answers are done, of how many.
 
-        Once `closed()` is not empty no call begins, and what it would take one to judge is left; what
+        Once `closed()` says why not, no call begins, and what it would take one to judge is left; what
         is kept is judged all the same. Raises OSError where a reply cannot be kept.
         """
         calls: list[Call] = []
@@ -151,7 +154,7 @@ class LabelledSet:
             try:
                 said = [self._opinion(written, _with(one.panel, keeper)) for one in self._contestants]
             except MissError:
-                if not closed():
+                if closed() is None:
                     raise
                 left.append(written.label.id)
                 continue

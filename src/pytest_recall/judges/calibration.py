@@ -20,7 +20,7 @@ from pytest_recall.cases.settings_fields import JudgeKind
 from pytest_recall.metrics.agreement import Confusion, Kappa, kappa, percent_agreement
 from pytest_recall.metrics.intervals import Interval, wilson
 from pytest_recall.trials.execution import Result
-from pytest_recall.trials.trial import Answer, Outcome, Passage, Preflight, Trial, Vote
+from pytest_recall.trials.trial import Answer, Outcome, Passage, Preflight, Trial, Vote, WeakJudge
 
 
 class JudgeKey(NamedTuple):
@@ -83,8 +83,10 @@ class Panels(NamedTuple):
         return sum(count for key, count in self.verdicts.items() if key not in self.calibrations)
 
 
-def unproven(trial: Trial | Result, known: Mapping[JudgeKey, Calibration], min_kappa: float | None) -> str:
-    """Return why the outcome of `trial` counts for nothing, in words; empty if it counts.
+def weak_judges(
+    trial: Trial | Result, known: Mapping[JudgeKey, Calibration], min_kappa: float | None
+) -> tuple[WeakJudge, ...]:
+    """Return the judges for which the outcome of `trial` counts for nothing; empty if it counts.
 
     `min_kappa` is what the rubric asks of judging models, None if nothing.
 
@@ -92,20 +94,19 @@ def unproven(trial: Trial | Result, known: Mapping[JudgeKey, Calibration], min_k
     every verdict. Judges that ask no model are believed.
     """
     if min_kappa is None or not trial.outcome.is_verdict:
-        return ""
+        return ()
     failed = trial.outcome is Outcome.FAILED
-    short: dict[str, None] = {}
+    weak: dict[WeakJudge, None] = {}
     for verdict in trial.verdicts:
         if failed and verdict.passed:
             continue
-        lacks = ""
-        if verdict.judgement is not None:
-            lacks = shortfall(known.get(JudgeKey(verdict.judge, verdict.model, verdict.version)), min_kappa)
-        if lacks:
-            short[f"judge {verdict.judge}, {verdict.model}, version {verdict.version} {lacks}"] = None
+        found = known.get(JudgeKey(verdict.judge, verdict.model, verdict.version))
+        if verdict.judgement is not None and (found is None or found.kappa < min_kappa):
+            kappa = None if found is None else found.kappa
+            weak[WeakJudge(verdict.judge, verdict.model, verdict.version, min_kappa, kappa)] = None
         elif failed:
-            return ""
-    return "; ".join(short)
+            return ()
+    return tuple(weak)
 
 
 def panels(trials: Iterable[Trial], known: Mapping[JudgeKey, Calibration], earlier: Iterable[Trial] = ()) -> Panels:
@@ -215,8 +216,8 @@ class Agreement(NamedTuple):
             return ""
         if self.kappa is None:
             return f"{self.name}: its kappa is undefined, and {min_kappa:g} is asked for; label more answers"
-        lacks = shortfall(Calibration(self.kappa.value, self.n), min_kappa)
-        return f"{self.name} {lacks}" if lacks else ""
+        kappa = self.kappa.value
+        return f"{self.name} {shortfall(kappa, min_kappa)}" if kappa < min_kappa else ""
 
 
 def agreement(key: JudgeKey, opinions: Iterable[Opinion], role: Role = "stands") -> Agreement:
@@ -295,8 +296,6 @@ class Label(BaseModel):
         )
 
 
-def shortfall(found: Calibration | None, minimum: float) -> str:
-    """Return what a judge falls short by whose kappa has to reach `minimum`, in words; empty if its verdicts count."""
-    if found is None:
-        return "is not calibrated"
-    return f"has a kappa of {found.kappa:.3f}, below {minimum:g}" if found.kappa < minimum else ""
+def shortfall(kappa: float, needed: float) -> str:
+    """Return by how much the kappa of a judge falls short of what is asked for."""
+    return f"has a kappa of {kappa:.3f}, below {needed:g}"

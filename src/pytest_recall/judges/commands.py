@@ -49,7 +49,7 @@ from pytest_recall.models.prices import call_of, price_of_reply
 from pytest_recall.models.provider import ModelSettings, Provider
 from pytest_recall.models.rate import Retry
 from pytest_recall.models.resolve import model_of, resolve
-from pytest_recall.replay.budget import Meter
+from pytest_recall.replay.budget import Meter, spent_text
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import Tape
 from pytest_recall.runs import finish
@@ -238,11 +238,12 @@ def _progress(done: int, total: int) -> None:
 def _told(meter: Meter) -> str:
     """Say what is left of the budget, and return why no further call may begin."""
     say(budget_line(meter.balance()))
-    return meter.closed()
+    spent = meter.closed()
+    return "" if spent is None else spent_text(spent)
 
 
-def _open() -> str:
-    return ""
+def _open() -> None:
+    """Say that calls may be made."""
 
 
 def _silent(done: int, total: int) -> None:

@@ -55,16 +55,23 @@ _MONEY = re.compile(r"quota|credit balance|billing|insufficient (?:funds|balance
 
 
 class Outage(NamedTuple):
-    """Why no answer came: of what `kind` the failure is, of which host if that is known, and all of it in words."""
+    """Why no answer came."""
 
     kind: OutageKind
     host: str
-    said: str
+    """The host, with its port if it has one; empty where it is not known."""
+    message: str
+    """What the provider or its client says."""
 
     @property
     def key(self) -> str:
         """What two failures have in common that are the same one."""
         return f"{self.kind} {self.host}"
+
+
+def outage_text(outage: Outage) -> str:
+    """Return in words why no answer came."""
+    return _SAID[outage.kind].format(where=outage.host or "the provider", why=outage.message)
 
 
 def outage_of(error: BaseException) -> Outage | None:
@@ -79,7 +86,7 @@ def outage_of(error: BaseException) -> Outage | None:
         status = _status(one)
         kind = None if status is None else _kind_of(status, one)
         if kind is not None:
-            return _outage(kind, host, f"{status}: {_message(one)}" if _message(one) else str(status))
+            return Outage(kind, host, f"{status}: {_message(one)}" if _message(one) else str(status))
     for one in chain:
         names = {kind.__name__ for kind in type(one).__mro__}
         if _is_own(one):
@@ -88,18 +95,14 @@ def outage_of(error: BaseException) -> Outage | None:
         if silent or not names.isdisjoint(_UNREACHABLE):
             told = (one_line(_QUERY.sub("", str(last)), 120) for last in reversed(chain))
             deepest = next(filter(None, told), type(one).__name__)
-            return _outage("silent" if silent else "unreachable", host, deepest)
+            return Outage("silent" if silent else "unreachable", host, deepest)
     for one in chain:
         if type(one).__name__ in _UNSET_ITSELF or not _UNSET.isdisjoint(kind.__name__ for kind in type(one).__mro__):
-            return _outage("unset", host, one_line(str(one), 300) or type(one).__name__)
+            return Outage("unset", host, one_line(str(one), 300) or type(one).__name__)
     # After the others: what a client raises may come from a group of its attempts, and knows the host.
     group = next((one for one in chain if isinstance(one, BaseExceptionGroup)), None)
     found = [] if group is None else [outage_of(one) for one in single_errors(group)]
     return found[0] if found and all(found) else None
-
-
-def _outage(kind: OutageKind, host: str, why: str) -> Outage:
-    return Outage(kind, host, _SAID[kind].format(where=host or "the provider", why=why))
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

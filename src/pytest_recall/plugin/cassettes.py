@@ -21,7 +21,7 @@ from pytest_recall.files.wording import plural
 from pytest_recall.models.rate_limiter import RateLimits
 from pytest_recall.plugin.pytest_internals import OutcomeError, active_fixtures, fail_fixture
 from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, RESULT, RUN, TAPE
-from pytest_recall.replay.budget import Ledger, Meter
+from pytest_recall.replay.budget import Ledger, Meter, SpentBudget
 from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import SHARED, Layer, Library
 from pytest_recall.replay.equality import equals_of_made, headers_to_match, only_credentials
@@ -159,9 +159,9 @@ class CassetteManager:
         return [] if self.mode == "off" else [kind for kind, way in self.player.ways.items() if way == "live"]
 
     @property
-    def spent_out(self) -> str:
-        """Why no further case may begin; empty if one may."""
-        return "" if self.player.meter is None else self.player.meter.closed()
+    def spent_out(self) -> SpentBudget | None:
+        """Why no further case may begin; None if one may."""
+        return None if self.player.meter is None else self.player.meter.closed()
 
     def close(self) -> None:
         """Take the player away from the clients. What is still open, as the run was interrupted, stays a draft."""

@@ -36,10 +36,10 @@ from pytest_recall.results.sentences import (
     past_lines,
     telemetry_line,
     to_match_line,
-    unasked,
     unrecorded_line,
 )
 from pytest_recall.results.standing import informs
+from pytest_recall.results.stop_text import outage_line
 from pytest_recall.runs import finish
 from pytest_recall.runs.checkout import folds_here
 from pytest_recall.runs.ci import append_summary
@@ -47,6 +47,7 @@ from pytest_recall.runs.plan import read_cases
 from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.trials.cost_text import budget_line, let_through_lines
 from pytest_recall.trials.record import NOTHING_LET_THROUGH, Record
+from pytest_recall.trials.run_stop import RunStop
 from pytest_recall.trials.series import graded
 from pytest_recall.trials.trial import Outcome
 
@@ -68,7 +69,7 @@ class Ending:
         self._record: Record | None = None
         self._card: Scorecard | None = None
         self._state_line = ""
-        self._outage = ""
+        self._outage: RunStop | None = None
         self._let_through = NOTHING_LET_THROUGH
         """What the rubric lets through in this run, in all its processes, and in the replay before it."""
         self._let_through_lines: list[str] = []
@@ -130,7 +131,9 @@ class Ending:
         asked = {one.case_id for one in run.trials if not one.arm}
         header = run.plan.header(folder.name, "")
         left = {case_id for case_id, _ in header.picks if case_id not in asked}
-        why = unasked(left, run.found.deselected, self._why(session))
+        stop = self._stop(session)
+        if deselected := len(left & run.found.deselected):
+            stop = (stop or RunStop("deselected"))._replace(deselected=deselected)
         gates: tuple[Standing, ...] = ()
         with self._guarded("the gates"):
             gates = self._gates(Record(header, tuple(run.trials)))
@@ -148,7 +151,7 @@ class Ending:
                 run.journal.spent(run.money.calls)
             if any(self._let_through):
                 run.journal.let_through(self._let_through)
-            run.journal.end(int(session.exitstatus), why, run.beside.failed())
+            run.journal.end(int(session.exitstatus), stop, run.beside.failed())
         except OSError as error:
             run.log.problems.append(f"{folder}: the journal was not ended ({error.strerror})")
         calls = (*(run.before.calls if run.before else ()), *run.money.calls)
@@ -159,7 +162,7 @@ class Ending:
             tuple(run.trials),
             int(session.exitstatus),
             calls,
-            why,
+            stop,
             seconds,
             tuple(run.beside.failed()),
             let_through=let_through,
@@ -293,11 +296,11 @@ class Ending:
     def _tell_how_to_go_on(self, session: pytest.Session) -> None:
         """Say how to ask the cases that were left when the run was stopped, or a provider was down."""
         run = self._run
-        outages = {} if run.breaker is None else run.breaker.stopped()
+        outages = {} if run.breaker is None else run.breaker.stops()
         if run.breaker is not None:
             run.breaker.close()
-        self._outage = outages.pop("", "")
-        run.log.note(*outages.values())
+        self._outage = outages.pop("", None)
+        run.log.note(*(f"{outage_line(stop, arm)}; no more cases run" for arm, stop in outages.items()))
         if self._outage and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.INTERRUPTED
         stopped = session.exitstatus == pytest.ExitCode.INTERRUPTED and run.trials and not run.money.unpaid
@@ -381,21 +384,24 @@ class Ending:
         chosen = plan.scheduled or plan.rest is not None or (plan.shard is not None and bool(plan.whole))
         return chosen and (bool(plan.cases) or plan.rest is not None) and not plan.picks
 
-    def _why(self, session: pytest.Session) -> str:
+    def _stop(self, session: pytest.Session) -> RunStop | None:
         """Return why chosen cases were not run, as far as that is known here."""
         run = self._run
         manager = run.config.stash.get(CASSETTES, None)
         meter = manager.player.meter if manager is not None else None
-        if self._outage and not run.log.halted:
+        if run.log.halted:
+            return RunStop("preflight", run.log.halted)
+        if self._outage:
             return self._outage
-        if run.log.halted or (run.money.unpaid and meter is not None):
-            return run.log.halted or (meter.closed() if meter is not None else "")
+        if run.money.unpaid and meter is not None and (spent := meter.closed()) is not None:
+            return RunStop.of_budget(spent)
         if not run.config.option.continue_on_collection_errors and (files := run.beside.uncollected()):
             # pytest says no more than that it was interrupted, or stopped.
-            first = run.found.uncollected.get(files[0], f"{files[0]} could not be collected")
-            return f"{first}; and {plural(len(files) - 1, 'more file')}" if files[1:] else first
-        stop = next((why for why in (session.shouldfail, session.shouldstop) if isinstance(why, str) and why), "")
-        return stop or ("interrupted" if session.exitstatus == pytest.ExitCode.INTERRUPTED else "")
+            return RunStop("uncollected", run.found.uncollected.get(files[0], ""), files=tuple(files))
+        words = next((why for why in (session.shouldfail, session.shouldstop) if isinstance(why, str) and why), "")
+        if words:
+            return RunStop("pytest", words)
+        return RunStop("interrupted") if session.exitstatus == pytest.ExitCode.INTERRUPTED else None
 
     def _write_state(self, folder: Path, record: Record) -> None:
         folds = folds_here(self._run.plan.place, os.environ)

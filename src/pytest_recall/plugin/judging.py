@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pytest_recall.judges.calibration import Calibration, JudgeKey
     from pytest_recall.judges.model_judges import ModelJudge
     from pytest_recall.judges.panel import Panel
+    from pytest_recall.trials.trial import WeakJudge
 
 KINDS = get_args(JudgeKind)
 
@@ -101,8 +102,8 @@ def calibrations_of(config: pytest.Config) -> Mapping[JudgeKey, Calibration]:
     return found
 
 
-def unproven(config: pytest.Config, result: Result) -> str:
+def weak_judges(config: pytest.Config, result: Result) -> tuple[WeakJudge, ...]:
     """Return why an outcome counts for nothing: a judge falls short of what the rubric asks for. Empty if it counts."""
     from pytest_recall.judges import calibration
 
-    return calibration.unproven(result, calibrations_of(config), run_of(config).plan.rubric.judge.min_kappa)
+    return calibration.weak_judges(result, calibrations_of(config), run_of(config).plan.rubric.judge.min_kappa)

@@ -16,14 +16,25 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_recall.files.disk import write_text
+from pytest_recall.files.errors import MissError
 from pytest_recall.models.outage import Streak, outage_of
 from pytest_recall.plugin.cassettes import CassetteManager
-from pytest_recall.plugin.stash import AHEAD, CASE_ID, OUTCOME, UNASKED, UNPAID
+from pytest_recall.plugin.stash import AHEAD, CASE_ID, CASSETTES, OUTCOME, UNASKED, UNPAID
+from pytest_recall.replay.budget import spent_text
+from pytest_recall.results.stop_text import outage_line
+from pytest_recall.trials.run_stop import RunStop
 from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
     from pytest_recall.files.eval_directory import Place
     from pytest_recall.models.outage import Outage
+
+
+def outage_in(item: pytest.Item, error: BaseException) -> Outage | None:
+    """Return the outage that an exception of an item tells of, without secrets; None if it tells of none."""
+    outage = None if isinstance(error, MissError) else outage_of(error)
+    manager: CassetteManager = item.config.stash[CASSETTES]
+    return outage and outage._replace(message=str(manager.redactor.redacted(outage.message)))
 
 
 class Breaker:
@@ -34,44 +45,42 @@ class Breaker:
         self._file = place.artifacts.folder / f".outage-{run}"
         self._follows = follows
         self._streaks: dict[str, Streak] = {}
-        self._why: dict[str, str] = {}
+        self._stops: dict[str, RunStop] = {}
         self._lock = threading.Lock()
 
     def take(self, arm: str, outage: Outage | None) -> None:
         """Take in how a trial of the agent under test or of a baseline has ended: by an outage, or not."""
-        self.take_in(arm, "" if outage is None else outage.key, "" if outage is None else outage.said)
-
-    def take_in(self, arm: str, key: str, said: str) -> None:
-        """Take in the same of a trial that ended in another process."""
         with self._lock:
-            if not self._streaks.setdefault(arm, Streak(self._limit)).add(key) or arm in self._why:
+            enough = self._streaks.setdefault(arm, Streak(self._limit)).add("" if outage is None else outage.key)
+            if outage is None or not enough or arm in self._stops:
                 return
-            whose = f" of the baseline `{arm}`" if arm else ""
-            self._why[arm] = f"{self._limit} trials{whose} in a row ended alike: {said}"
+            self._stops[arm] = RunStop("outage", outage.message, self._limit, outage.kind, outage.host)
             with suppress(OSError):  # The other processes then count for themselves.
-                write_text(self._file, json.dumps(self._why))
+                write_text(self._file, json.dumps({arm: stop.to_json() for arm, stop in self._stops.items()}))
 
-    def closed(self, arm: str) -> str:
-        """Return why the agent under test, or a baseline, is not asked any more; empty if it is."""
-        if arm not in self._why and self._follows and self._file.exists():
+    def closed(self, arm: str) -> RunStop | None:
+        """Return why the agent under test, or a baseline, is not asked any more; None if it is."""
+        if arm not in self._stops and self._follows and self._file.exists():
             self._take_in_others()
-        return self._why.get(arm, "")
+        return self._stops.get(arm)
 
     def _take_in_others(self) -> None:
-        with suppress(OSError, ValueError), self._lock:
-            self._why.update(json.loads(self._file.read_text(encoding="utf-8")))
+        with suppress(OSError, ValueError, TypeError), self._lock:
+            plain = json.loads(self._file.read_text(encoding="utf-8"))
+            self._stops.update({arm: RunStop.from_json(stop) for arm, stop in plain.items()})
 
-    def stopped(self) -> dict[str, str]:
+    def stops(self) -> dict[str, RunStop]:
         """Return why the agent under test and baselines were not asked any more, those that were not."""
         self._take_in_others()
-        return {arm: f"{why}; no more cases run" for arm, why in self._why.items()}
+        return dict(self._stops)
 
     def leave_out(self, item: pytest.Item) -> None:
         """Skip a case that would be asked in vain. Raises pytest's own exception for that."""
-        if why := self.closed(getattr(item, "arm", "")):
-            item.stash[UNASKED] = why
+        arm = getattr(item, "arm", "")
+        if (stop := self.closed(arm)) is not None:
+            item.stash[UNASKED] = stop
             item.stash[OUTCOME] = Outcome.SKIPPED
-            pytest.skip(f"not run: {why}")
+            pytest.skip(f"not run: {outage_line(stop, arm)}")
 
     @contextmanager
     def counted(self, item: pytest.Item) -> Iterator[None]:
@@ -81,7 +90,7 @@ class Breaker:
         try:
             yield
         except Exception as error:
-            self.take(arm, outage_of(error))
+            self.take(arm, outage_in(item, error))
             raise
         self.take(arm, None)
 
@@ -109,7 +118,8 @@ class BudgetGate:
         """Skip the case, before its fixtures can cost anything; one that was begun goes on to its next call."""
         if CASE_ID not in item.stash or AHEAD in item.stash:
             return
-        item.stash[UNPAID] = why = self._manager.spent_out
-        if why:
+        spent = self._manager.spent_out
+        item.stash[UNPAID] = spent is not None
+        if spent is not None:
             item.stash[OUTCOME] = Outcome.SKIPPED
-            pytest.skip(f"not run: {why}")
+            pytest.skip(f"not run: {spent_text(spent)}")

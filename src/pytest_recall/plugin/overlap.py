@@ -149,7 +149,8 @@ class Overlap:
         return (yield)
 
     def _look_ahead(self, item: CaseItem, nextitem: pytest.Item | None) -> None:
-        if self._manager.spent_out or (self._breaker is not None and self._breaker.closed(item.arm)):
+        is_out = self._breaker is not None and self._breaker.closed(item.arm) is not None
+        if is_out or self._manager.spent_out is not None:
             return
         for upcoming in self._upcoming(item, nextitem):
             if not isinstance(upcoming, CaseItem) or upcoming.parent is not item.parent or self._need(upcoming):

@@ -18,6 +18,7 @@ from pytest_recall.files import clock
 from pytest_recall.files.disk import LinkError, check_link
 from pytest_recall.files.eval_directory import SUFFIXES
 from pytest_recall.files.wording import plural
+from pytest_recall.models.outage import Outage
 from pytest_recall.models.reply_names import joined, replied_models
 from pytest_recall.plugin import garbage
 from pytest_recall.plugin.learned import CollectedTests, Money, SessionLog, SessionLoop, Unrecorded
@@ -29,6 +30,7 @@ from pytest_recall.runs.plan import Plan
 from pytest_recall.trials.baselines import case_and_baseline
 from pytest_recall.trials.execution import Result, RunFacts, TrialCase, in_run, make_trial
 from pytest_recall.trials.journal import Journal, TakenTrials
+from pytest_recall.trials.record import FailedItem
 from pytest_recall.trials.trial import EARLIER, Outcome, Trial
 
 if TYPE_CHECKING:
@@ -104,35 +106,28 @@ def _text(report: pytest.TestReport, end: pytest.TestReport | None, reporter: py
     return file.getvalue().rstrip("\n")
 
 
-_HOW = {
-    "call": "failed",
-    "collect": "could not be collected",
-    "setup": "failed in its setup",
-    "teardown": "failed in its teardown",
-}
-
-
 class Beside:
     """The tests and files that failed and are not cases; `cases` are the node ids of those that are."""
 
     def __init__(self) -> None:
         self.cases: set[str] = set()
-        self._failed: dict[str, str] = {}
+        self._failed: dict[str, FailedItem] = {}
 
     def take(self, report: pytest.TestReport | pytest.CollectReport) -> None:
         """Take in a report. That of a subtest comes before it is known that its test is a case."""
         if hasattr(report, "recall") or hasattr(report, "recall_unpaid"):
             self.cases.add(report.nodeid)
         elif report.failed and not hasattr(report, "wasxfail"):
-            self._failed.setdefault(report.nodeid or "the session", _HOW.get(report.when or "", "crashed"))
+            phase = "crash" if report.when in (None, CRASHED) else report.when
+            self._failed.setdefault(report.nodeid, FailedItem(report.nodeid, phase))
 
-    def failed(self) -> list[str]:
-        """Return what failed, a test or a file each, in the order in which it did."""
-        return [f"{node_id} {how}" for node_id, how in self._failed.items() if node_id not in self.cases]
+    def failed(self) -> list[FailedItem]:
+        """Return what failed, in the order in which it did."""
+        return [failed for node_id, failed in self._failed.items() if node_id not in self.cases]
 
     def uncollected(self) -> list[str]:
         """Return the node ids of what could not be collected."""
-        return [node_id for node_id, how in self._failed.items() if how == _HOW["collect"]]
+        return [node_id for node_id, failed in self._failed.items() if failed.phase == "collect"]
 
 
 class Ends(Protocol):
@@ -428,7 +423,8 @@ class Run:
                 and getattr(report, "recall_process", None) != os.getpid()  # Its own process has counted it.
                 and trial.outcome is not Outcome.SKIPPED
             ):
-                self.breaker.take_in(trial.arm, *getattr(report, "recall_outage", ("", "")))
+                outage = getattr(report, "recall_outage", None)
+                self.breaker.take(trial.arm, None if outage is None else Outage(*outage))
             if not trial.arm:
                 self.failures.take(trial, report)
             self._append(trial, where, getattr(report, "recall_dry", ""))
@@ -476,7 +472,7 @@ class Run:
             pr=self.plan.context.pr,
             model=joined(replied_models(trial.calls)) if under_test else None,
             counts_for_schedule=under_test
-            and not trial.unproven
+            and not trial.is_unproven
             and not trial.programs
             # An answer that is partly recorded is news of the change, and not of the provider.
             and (trial.source == "live" or self._trusts_replays),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pytest_recall.replay.watch import Watch
     from pytest_recall.trials.baseline_agents import PlainModel
     from pytest_recall.trials.execution import Result
+    from pytest_recall.trials.run_stop import RunStop
     from pytest_recall.trials.trial import Answer, Outcome, Trial
 
 # What is `Any` here is of a class whose module imports this one; `session.run_of` returns the run with its type.
@@ -75,9 +76,9 @@ MISSED: pytest.StashKey[bool] = pytest.StashKey()
 """On an item that asks a baseline: whether a trial of its series asked for what is not recorded."""
 BATCHED: pytest.StashKey[Counter[str]] = pytest.StashKey()
 """On the config: what calls went through batch APIs in workers, and what went directly."""
-UNPAID: pytest.StashKey[str] = pytest.StashKey()
-"""On an item: why there was no money for it; empty if there was."""
-UNASKED: pytest.StashKey[str] = pytest.StashKey()
+UNPAID: pytest.StashKey[bool] = pytest.StashKey()
+"""On an item: whether there was no money for it."""
+UNASKED: pytest.StashKey[RunStop] = pytest.StashKey()
 """On an item: why its provider was not asked any more; absent if it was."""
 AHEAD: pytest.StashKey[Any] = pytest.StashKey()
 """On an item: what was begun before its turn, with --recall-concurrency, from then to its end."""

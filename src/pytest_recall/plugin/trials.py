@@ -12,9 +12,10 @@ import pytest
 
 from pytest_recall.files.errors import CaseError, MissError, RecallError, message_of, single_errors
 from pytest_recall.files.wording import one_line, plural
-from pytest_recall.models.outage import Outage, outage_of
+from pytest_recall.models.outage import Outage, outage_text
 from pytest_recall.plugin import baselines, judging, marks
 from pytest_recall.plugin.case_item import CaseFailed, CaseItem
+from pytest_recall.plugin.limits import outage_in
 from pytest_recall.plugin.pytest_internals import renew_request
 from pytest_recall.plugin.stash import (
     AHEAD,
@@ -37,8 +38,11 @@ from pytest_recall.plugin.stash import (
     UNREPORTED,
     UNTOLD,
 )
+from pytest_recall.replay.budget import spent_text
 from pytest_recall.replay.exchange import error_replies
 from pytest_recall.results.standing import informs
+from pytest_recall.results.stop_text import outage_line
+from pytest_recall.results.unproven_text import unconfirmed_text, unproven_text
 from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.trials.conditions import Prompts, conditions, taped_of, words_of
 from pytest_recall.trials.execution import CallSummary, Result, RunFacts, TrialCase, make_trial
@@ -47,7 +51,9 @@ from pytest_recall.trials.trial import Outcome, Trial, judged_by_models
 
 if TYPE_CHECKING:
     from pytest_recall.cases.case import Case
+    from pytest_recall.plugin.cassettes import CassetteManager
     from pytest_recall.plugin.session import Run
+    from pytest_recall.replay.budget import SpentBudget
     from pytest_recall.replay.tape import Tape
 
 
@@ -60,15 +66,15 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         del item.stash[UNREPORTED]
     if UNASKED in item.stash:
         return
-    if item.stash.get(UNPAID, ""):
+    if item.stash.get(UNPAID, False):
         _leave_out(item, report)
         return
     if call.when == "setup" and report.passed:
         return
-    if isinstance(call.excinfo and call.excinfo.value, MissError) and (why := _unpaid(item)):
+    if isinstance(call.excinfo and call.excinfo.value, MissError) and (spent := _unpaid(item)) is not None:
         item.stash[OUTCOME] = Outcome.SKIPPED
         report.outcome = "skipped"
-        report.longrepr = (str(item.path), (item.location[1] or 0) + 1, f"Skipped: not run: {why}")
+        report.longrepr = (str(item.path), (item.location[1] or 0) + 1, f"Skipped: not run: {spent_text(spent)}")
         _leave_out(item, report)
         return
     if call.excinfo is not None and isinstance(call.excinfo.value, MissError) and hasattr(report, "wasxfail"):
@@ -85,18 +91,19 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         outcome, error = Outcome.ERROR, why
         report.outcome, report.longrepr = "failed", why
     item.stash[OUTCOME] = outcome
-    outage = _outage(call) if outcome is Outcome.ERROR else None
+    raised = call.excinfo.value if call.excinfo is not None else None
+    outage = None if raised is None or outcome is not Outcome.ERROR else outage_in(item, raised)
     if outcome is not Outcome.SKIPPED:
         _count(item, outage, run)
     if outage is not None:
-        setattr(report, "recall_outage", (outage.key, outage.said))  # noqa: B010
+        setattr(report, "recall_outage", tuple(outage))  # noqa: B010
         error = _in_one_line(item, call, report, outage) or error
     result = item.stash.get(RESULT, None)
     if result is None or result.outcome is not outcome:
         result = Result(outcome, error=error, seconds=None if isinstance(item, CaseItem) else round(call.duration, 6))
     trial = trial_of(item, result, with_calls=call.when != "teardown")
     if outcome is Outcome.FAILED:
-        item.stash[UNPROVEN] = trial.unproven
+        item.stash[UNPROVEN] = unproven_text(trial)
     if run.follows and (found := run.found_out()):
         setattr(report, "recall_found", found)  # noqa: B010
     untold = item.stash.setdefault(UNTOLD, [])
@@ -106,7 +113,6 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     item.config.stash[ATTACHED] = (text, [trial]) if len(untold) == 1 else ("", [])
     setattr(report, "recall_process", os.getpid())  # noqa: B010
     setattr(report, "recall_error", outcome is Outcome.ERROR)  # noqa: B010
-    raised = call.excinfo.value if call.excinfo is not None else None
     if isinstance(raised, MissError) and raised.unpaid:
         setattr(report, "recall_cut", True)  # noqa: B010
     if getattr(item.config.option, "xmlpath", None) and not trial.arm:
@@ -114,7 +120,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
 
         row = run.plan.before.get(case_id)
         rule = getattr(item, "rule", None)
-        counts = not trial.unproven and (rule is None or not rule.doubt([*item.stash[OUTCOMES], outcome]))
+        counts = not trial.unproven and (rule is None or not rule.is_unconfirmed([*item.stash[OUTCOMES], outcome]))
         regression = row is not None and not row.failing and row.quarantined is None and counts
         reporting.describe(item, trial, row, regression=regression)
     if trial.arm:
@@ -152,11 +158,6 @@ def _no_evidence(item: pytest.Item, outcome: Outcome, run: Run) -> str:
     )
 
 
-def _outage(call: pytest.CallInfo[None]) -> Outage | None:
-    raised = call.excinfo.value if call.excinfo is not None else None
-    return None if raised is None or isinstance(raised, MissError) else outage_of(raised)
-
-
 def _in_one_line(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, outage: Outage) -> str:
     """Say of a trial that it ended by an outage, in place of a traceback through the client, and return that.
 
@@ -166,8 +167,7 @@ def _in_one_line(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.
     if isinstance(raised, pytest.fail.Exception) or (isinstance(raised, CaseError) and raised.__cause__ is None):
         return ""
     stage = raised.stage if isinstance(raised, CaseError) else "" if call.when == "call" else call.when
-    sentence = f"{stage}: {outage.said}" if stage else outage.said
-    sentence = str(item.config.stash[CASSETTES].redactor.redacted(sentence))
+    sentence = f"{stage}: {outage_text(outage)}" if stage else outage_text(outage)
     if item.config.option.tbstyle != "long":
         path, line, _ = item.location
         report.longrepr = f"{path}:{(line or 0) + 1}: {sentence}"
@@ -182,14 +182,16 @@ def _count(item: pytest.Item, outage: Outage | None, run: Run) -> None:
         run.breaker.take(getattr(item, "arm", ""), outage)
 
 
-def _unpaid(item: pytest.Item) -> str:
-    """Return why there was no money for so much as the first call of a case that had begun; empty if there was."""
+def _unpaid(item: pytest.Item) -> SpentBudget | None:
+    """Return why there was no money for so much as the first call of a case that had begun; None if there was."""
     tape = item.stash.get(TAPE, None)
     is_paid = tape is None or any(made.source == "live" for made in tape.made)
-    item.stash[UNPAID] = "" if is_paid else item.config.stash[CASSETTES].spent_out
-    if item.stash[UNPAID] and tape is not None:
+    manager: CassetteManager = item.config.stash[CASSETTES]
+    spent = None if is_paid else manager.spent_out
+    item.stash[UNPAID] = spent is not None
+    if spent is not None and tape is not None:
         tape.misses.clear()
-    return item.stash[UNPAID]
+    return spent
 
 
 def _leave_out(item: pytest.Item, report: pytest.TestReport) -> None:
@@ -312,7 +314,7 @@ def trial_of(item: pytest.Item, result: Result, *, with_calls: bool = True) -> T
         repeat=1 if rule is None else len(item.stash.get(OUTCOMES, ())) + 1,
         rule="" if rule is None else str(rule),
         arm=getattr(item, "arm", ""),
-        unproven=judging.unproven(item.config, result) if judged_by_models(result.verdicts) else "",
+        unproven=judging.weak_judges(item.config, result) if judged_by_models(result.verdicts) else (),
     )
 
 
@@ -507,15 +509,15 @@ def _tell(item: Any, report: Any, verdict: Outcome | None, outcomes: list[Outcom
         report.outcome = "failed"
         report.recall_error = False
         report.longrepr = f"{fails[-1]}\n  {summary}" if fails else summary
-        item.stash[UNPROVEN] = item.stash.get(UNPROVEN, "") or item.rule.doubt(outcomes)
+        if not item.stash.get(UNPROVEN, "") and item.rule.is_unconfirmed(outcomes):
+            item.stash[UNPROVEN] = unconfirmed_text(summary)
         if not item.arm:
             report.recall_apart = _apart(item)
     elif verdict is Outcome.ERROR and UNASKED in item.stash:
         report.outcome = "failed"
         report.recall_error = True
-        report.longrepr = (
-            f"no verdict after {plural(len(outcomes) - 1, 'trial')} ({item.rule.name}): {item.stash[UNASKED]}"
-        )
+        after = f"no verdict after {plural(len(outcomes) - 1, 'trial')} ({item.rule.name})"
+        report.longrepr = f"{after}: {outage_line(item.stash[UNASKED], item.arm)}"
     elif outcomes[-1].is_verdict:
         report.outcome = "failed"
         report.recall_error = True

@@ -227,23 +227,26 @@ def models_without_price(calls: Iterable[Call]) -> tuple[str, ...]:
     return tuple(sorted({call.model for call in calls if call.model and unpriced(call)}))
 
 
-def reason(budget: float, spent: float, unpriced_model: str = "") -> str:
-    """Return why no further call may begin once `spent` of `budget` dollars are gone; empty if one may.
+class SpentBudget(NamedTuple):
+    """Why no further call may begin."""
 
-    What cannot be counted cannot be kept within a budget either.
-    """
-    if unpriced_model:
+    usd: float
+    """The budget, in US dollars."""
+    is_spent: bool
+    """False where something is left of it, which has no room for another call."""
+    unpriced: str = ""
+    """The model whose price is unknown: what cannot be counted cannot be kept within a budget either."""
+
+
+def spent_text(found: SpentBudget) -> str:
+    """Return in words why no further call may begin."""
+    if found.unpriced:
         return (
-            f"the price of `{unpriced_model}` is unknown, so that no budget can be kept;"
-            f" add {price_entry(unpriced_model)} to rubric.yaml, in US dollars per million tokens, or leave out"
+            f"the price of `{found.unpriced}` is unknown, so that no budget can be kept;"
+            f" add {price_entry(found.unpriced)} to rubric.yaml, in US dollars per million tokens, or leave out"
             " the budget"
         )
-    return f"{budget_words(budget)} is spent" if spent >= budget else ""
-
-
-def no_room(budget: float) -> str:
-    """Return why no further call may begin though something of `budget` is left."""
-    return f"{budget_words(budget)} has no room for another call"
+    return f"{budget_words(found.usd)} {'is spent' if found.is_spent else 'has no room for another call'}"
 
 
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9][\w./@-]*(?::[\w./@-]+)*")
@@ -411,11 +414,11 @@ class Meter:
     def refuse(self, usd: float) -> str:
         """Return why a call that may cost so much does not begin, and let no further case begin."""
         state = self._ledger.state()
-        if why := reason(self.budget, state.spent, self._unpriced):
-            return why
+        if self._unpriced or state.spent >= self.budget:
+            return spent_text(SpentBudget(self.budget, is_spent=True, unpriced=self._unpriced))
         self._ledger.close(usd)
         left = dollars(max(self.budget - state.spent, 0.0))
-        told = f"{no_room(self.budget)}: it may cost {dollars(usd)}, and {left}"
+        told = f"{spent_text(SpentBudget(self.budget, is_spent=False))}: it may cost {dollars(usd)}, and {left}"
         if state.is_beyond(usd):
             return f"{told} is left"
         held = sum(state.reserved.values())
@@ -423,17 +426,20 @@ class Meter:
 
     def barred(self) -> str:
         """Return why no call may begin, whatever it costs; empty if one may."""
-        return reason(math.inf, 0.0, self._unpriced)
+        if not self._unpriced:
+            return ""
+        return spent_text(SpentBudget(self.budget, is_spent=False, unpriced=self._unpriced))
 
-    def closed(self) -> str:
-        """Return why no further case may begin; empty if one may.
+    def closed(self) -> SpentBudget | None:
+        """Return why no further case may begin; None if one may.
 
         That is so when a call was refused, or what is left is less than any call has cost.
         """
         sums = self.sums()
-        if why := reason(self.budget, sums.usd, self._unpriced):
-            return why
-        return "" if sums.refused is None else no_room(self.budget)
+        is_spent = sums.usd >= self.budget
+        if not (self._unpriced or is_spent or sums.refused is not None):
+            return None
+        return SpentBudget(self.budget, is_spent, self._unpriced)
 
     def balance(self) -> Balance:
         """Return how the budget stands."""

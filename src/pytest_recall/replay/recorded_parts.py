@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
-from pytest_recall.files.errors import RecallError
+from pytest_recall.files.errors import UnrecordableError
 from pytest_recall.files.wording import one_line
 from pytest_recall.replay.cassette_lines import call_lines, encode
 from pytest_recall.replay.encodings import (
@@ -88,7 +88,7 @@ def secrets_in(
 def cleaned(exchange: Exchange, redactor: Redactor) -> Exchange:
     """Return the call without the values of known secrets, its key as it was, and what is random in it fixed.
 
-    Raises RecallError, in words that follow the name of the call, for one that cannot be searched
+    Raises UnrecordableError, in words that follow the name of the call, for one that cannot be searched
     or still holds what looks like a key.
     """
     response, failure = exchange.response, exchange.failure
@@ -97,14 +97,16 @@ def cleaned(exchange: Exchange, redactor: Redactor) -> Exchange:
         plain = decoded(response.headers, response.chunks)
         if plain is None:
             if unpacks_too_far(response.headers, response.chunks):
-                raise RecallError(
+                raise UnrecordableError(
+                    "size",
                     f"has an answer that is larger than {MAX_PLAIN_BYTES >> 20} MB when it is unpacked, which is not"
-                    " searched for secrets; let the agent ask for less at once"
+                    " searched for secrets; let the agent ask for less at once",
                 )
             package = package_to_install(response.headers)
-            raise RecallError(
+            raise UnrecordableError(
+                "encoding",
                 f"has an answer in the encoding {response.header('content-encoding')!r}, which cannot be searched for"
-                f" secrets; {f'install {package}, or ' if package else ''}let the client ask for gzip or none"
+                f" secrets; {f'install {package}, or ' if package else ''}let the client ask for gzip or none",
             )
     if failure is not None:
         failure = redactor.failure(failure)
@@ -123,7 +125,7 @@ def cleaned(exchange: Exchange, redactor: Redactor) -> Exchange:
         found = _kinds_in(clean, looks_of)
     if found:
         named = ", ".join(f"{kind} in {' and '.join(parts)}" for kind, parts in found.items())
-        raise RecallError(f"holds {named}; set the variable that holds it, or name it under `secrets`")
+        raise UnrecordableError("secret", f"holds {named}; set the variable that holds it, or name it under `secrets`")
     return clean
 
 

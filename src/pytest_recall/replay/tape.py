@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from pytest_recall.files import clock
 from pytest_recall.files.context_values import assigned
 from pytest_recall.files.disk import exists
-from pytest_recall.files.errors import RecallError
+from pytest_recall.files.errors import RecallError, UnrecordableError
 from pytest_recall.files.wording import listed
 from pytest_recall.replay.cassette_file import Cassette, Draft, read_draft
 from pytest_recall.replay.differences import DifferenceKind, RequestDifference, difference_line
@@ -121,10 +121,10 @@ class Tape(Following):
     `passed` is whether the test that it belongs to has ended without an error, `difference` where it asked first for
     what is not recorded, or left recorded calls unasked, and `teardown` whether the test is over, and only hooks and
     the ends of fixtures may still call. `reported` counts the misses that a phase of the test has ended with.
-    `unkept` says of each call that may not be written down why, and `started` are the programs that were started while
-    it was open, as the rubric names them. It `is_partial` if a call may have been one of its own that nothing records.
-    `left_behind` says of each call, and of each program, of what an earlier case had left behind that it was refused
-    while this was open.
+    `unkept` has the cause of each call that may not be written down, and `started` are the programs that were started
+    while it was open, as the rubric names them. It `is_partial` if a call may have been one of its own that nothing
+    records. `left_behind` says of each call, and of each program, of what an earlier case had left behind that it was
+    refused while this was open.
     `accounted` counts those of the calls in `made` that someone has already accounted for.
     `is_over` says of a copy that its original is closed. `learn` takes in what a live call of another process has cost,
     and `too_late` is told of one that was begun after that.
@@ -437,11 +437,11 @@ class Tape(Following):
         try:
             clean = cleaned(answered, self.redactor)
             if self.redactor.is_proven_otherwise(key_of(clean.request, self.rules), exchange.request, clean.request):
-                raise RecallError(_OF_ANOTHER)
-        except RecallError as error:
+                raise UnrecordableError("credential", _OF_ANOTHER)
+        except UnrecordableError as error:
             url = self.redactor.redacted(self.redactor.url(exchange.request.url))
             self.problems.append(f"{self.name}: a call to {url} was not recorded, since it {error}")
-            self.unkept.append(str(error))
+            self.unkept.append(error.cause)
             return
         request = with_known_ids(clean.request, partial(self._is_given, exchange.seq))
         stored = {name.lower() for name, _ in request.headers}

@@ -19,6 +19,7 @@ from pytest_recall.metrics.clustered import clustered_mean
 from pytest_recall.metrics.intervals import Interval
 from pytest_recall.metrics.paired import mean_interval
 from pytest_recall.models.reply_names import replied_models
+from pytest_recall.results.unproven_text import unproven_text
 from pytest_recall.schedule.boxes import DATASET, PROFILE
 from pytest_recall.trials.cost import Spend, spend_of
 from pytest_recall.trials.execution import Result, with_result
@@ -105,8 +106,8 @@ def pair_up(base: Record, head: Record, wanted: Set[str], include_changed: bool)
 
 def _believed(trial: Trial) -> Trial:
     """Return the trial without a fail that does not fail the run, which is no verdict here either."""
-    if trial.outcome is Outcome.FAILED and trial.unproven:
-        return with_result(trial, Result.of(trial)._replace(outcome=Outcome.ERROR, error=trial.unproven))
+    if trial.outcome is Outcome.FAILED and trial.is_unproven:
+        return with_result(trial, Result.of(trial)._replace(outcome=Outcome.ERROR, error=unproven_text(trial)))
     return trial
 
 

@@ -39,7 +39,7 @@ def of_change_json(header: Header, card: Scorecard) -> dict[str, Any]:
     return {
         "held_settings": list(header.held_settings),
         "altered": [{"id": case_id, "how": how} for case_id, how in _altered(header).items()],
-        "unrecorded": [{"id": case_id, "why": why} for case_id, why in _unrecorded(card).items()],
+        "unrecorded": [{"id": case_id, "cause": cause} for case_id, cause in _unrecorded(card).items()],
     }
 
 
@@ -47,9 +47,16 @@ def _of_cases(header: Header, card: Scorecard) -> Iterator[tuple[str, Mapping[st
     if header.altered:
         yield "cases of the base that this change alters", _altered(header)
     if unrecorded := _unrecorded(card):
-        yield "not recorded, so that the next run asks again", unrecorded
+        because = {case_id: _UNRECORDED.get(cause, cause) for case_id, cause in unrecorded.items()}
+        yield "not recorded, so that the next run asks again", because
 
 
+_UNRECORDED = {
+    "secret": "a call holds what looks like a key",
+    "size": "an answer is too large to be searched for secrets",
+    "encoding": "an answer is in an encoding that cannot be searched for secrets",
+    "credential": "a call differs from another by its credential alone",
+}
 _ALTERED = {"expected": "expected answer"}
 """What is altered of a case, where the text has another word for it than the journal."""
 
@@ -84,5 +91,5 @@ def _capital(text: str) -> str:
 
 
 def _unrecorded(card: Scorecard) -> dict[str, str]:
-    """Return the cases of which a call was not written down, each with why."""
+    """Return the cases of which a call was not written down, each with the cause."""
     return {one.trial.case_id: one.trial.unrecorded for one in card.results if one.trial.unrecorded}

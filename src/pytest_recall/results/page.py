@@ -14,6 +14,7 @@ from pytest_recall.results.of_change_text import of_change_markdown
 from pytest_recall.results.scorecard import NOT_RUN, CaseResult, FailureKind, Scorecard
 from pytest_recall.results.sentences import counted
 from pytest_recall.results.standing import OF_BASE
+from pytest_recall.results.stop_text import failed_item_text
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import of_run
 from pytest_recall.trials.record import Header, Record
@@ -141,7 +142,7 @@ def _cut_short(record: Record, card: Scorecard) -> Iterator[str]:
     if told := sentences.partial(record, card):
         yield from (f"**{prose(told[0].upper() + told[1:])}.**", "")
     if record.also:
-        yield from (f"Failed beside the cases: {cell(listed(record.also))}.", "")
+        yield from (f"Failed beside the cases: {cell(listed(list(map(failed_item_text, record.also))))}.", "")
     if record.header.shard:
         shard = sentences.shard(record.header)
         yield from (f"{shard[0].upper()}{shard[1:]}.", "")

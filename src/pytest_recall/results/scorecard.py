@@ -16,6 +16,7 @@ from pytest_recall.models.reply_names import replied_models
 from pytest_recall.results.evaluation_text import not_compared_text, not_evaluated_text
 from pytest_recall.results.regressions import Cause, cause, narrowed
 from pytest_recall.results.standing import informs
+from pytest_recall.results.stop_text import failed_item_text, left_text
 from pytest_recall.schedule.boxes import DATASET, OF_CHANGE, UNSCHEDULED, review
 from pytest_recall.schedule.forecast import Freshness, freshness
 from pytest_recall.trials.record import NotEvaluated, RequestChange, Waiver
@@ -77,7 +78,7 @@ class CaseResult(NamedTuple):
     def blocks(self) -> bool:
         """Whether it is a fail that counts, of a case that is not set apart, and decides the check."""
         elsewhere = self.outside or self.behind
-        return self.trial.outcome is Outcome.FAILED and not self.trial.unproven and not self.apart and not elsewhere
+        return self.trial.outcome is Outcome.FAILED and not self.trial.is_unproven and not self.apart and not elsewhere
 
     @property
     def failure(self) -> FailureKind:
@@ -86,7 +87,7 @@ class CaseResult(NamedTuple):
             return FailureKind.QUARANTINED
         if self.trial.is_doubted:
             return FailureKind.UNCONFIRMED
-        if self.trial.unproven:
+        if self.trial.is_unproven:
             return FailureKind.UNCOUNTED
         if self.trial.reason in UNSCHEDULED:
             return FailureKind.UNSCHEDULED
@@ -214,7 +215,7 @@ class Scorecard(NamedTuple):
             return None
         known, passed = header.verdicts, header.passing
         for trial in (result.trial for result in self.results):
-            if not trial.outcome.is_verdict or trial.unproven or trial.programs or trial.reason in UNSCHEDULED:
+            if not trial.outcome.is_verdict or trial.is_unproven or trial.programs or trial.reason in UNSCHEDULED:
                 continue
             known += trial.row is None
             passed += (trial.outcome is Outcome.PASSED) - (trial.row is not None and not trial.row.failing)
@@ -235,7 +236,7 @@ class Scorecard(NamedTuple):
             for one in self.results
             if one.flake is not None
             and one.flake.failed
-            and (one.trial.outcome is not Outcome.FAILED or one.trial.unproven)
+            and (one.trial.outcome is not Outcome.FAILED or one.trial.is_unproven)
         }
         return dict(sorted(found.items(), key=lambda item: (-item[1].failed / item[1].tried, item[0])))
 
@@ -376,7 +377,7 @@ def has_failed(header: Header, trials: Iterable[Trial]) -> bool:
         trial.outcome is Outcome.ERROR
         or (
             trial.outcome is Outcome.FAILED
-            and not trial.unproven
+            and not trial.is_unproven
             and not (trial.row and trial.row.quarantined)
             and trial.case_id not in behind
             and not (header.scheduled and informs(header.blocks, trial.row, decides=_decides(header, trial)))
@@ -449,7 +450,7 @@ def _result(
 ) -> CaseResult:
     row = trial.row
     after = review(row, trial, today, quarantine)
-    failed = trial.outcome is Outcome.FAILED and not trial.unproven
+    failed = trial.outcome is Outcome.FAILED and not trial.is_unproven
     regression = failed and row is not None and not row.failing and row.quarantined is None
     return CaseResult(
         trial=trial,
@@ -503,12 +504,14 @@ def troubles(record: Record, card: Scorecard, allowed: float) -> list[str]:
     if missing > most:
         told = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count)
         said = next((one_line(result.trial.error, 160) for result in (*errors, *skipped) if result.trial.error), "")
-        why = f" ({said or record.why})" if said or record.why else ""
+        said = said or left_text(record.stop, len(card.not_run))
+        why = f" ({said})" if said else ""
         found.append(f"{missing:,} of {chosen:,} cases without a verdict, {most:,} allowed: {told}{why}")
     if record.also:
-        found.append(f"beside the cases: {_named(record.also)}")
+        found.append(f"beside the cases: {_named(tuple(map(failed_item_text, record.also)))}")
     if record.exit_code is not None and record.exit_code not in ENDED:
-        found.append(f"pytest ended with {record.exit_code}{f': {record.why}' if record.why else ''}")
+        why = left_text(record.stop, len(card.not_run))
+        found.append(f"pytest ended with {record.exit_code}{f': {why}' if why else ''}")
     return found
 
 

@@ -235,10 +235,10 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "writes_state": header.writes,
         "exit_code": record.exit_code,
         "complete": record.exit_code is not None and not card.not_run and not header.lost,
-        "partial": sentences.partial(record, card) or None,
+        "stop": None if record.stop is None else record.stop.to_json(),
         "shard": header.shard or None,
         "merged": list(header.merged),
-        "lost": [one._asdict() for one in header.lost],
+        "lost": [one.to_json() for one in header.lost],
         "total": header.total,
         "chosen": len(header.picks),
         "not_chosen": {
@@ -269,9 +269,14 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "failed": [_result(r) | regressions_text.as_json(card, r) for r in card.with_outcome(Outcome.FAILED)],
         "no_verdict": [_result(r) for r in card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)],
         "unproven": [
-            {"id": r.trial.case_id, "outcome": r.trial.outcome.value, "why": r.trial.unproven}
+            {
+                "id": r.trial.case_id,
+                "outcome": r.trial.outcome.value,
+                "judges": [judge._asdict() for judge in r.trial.unproven],
+                "unconfirmed": r.trial.is_doubted,
+            }
             for r in card.results
-            if r.trial.unproven
+            if r.trial.is_unproven
         ],
         "programs_ran": {case_id: list(ran) for case_id, ran in sentences.programs_ran(card).items()},
         "not_run": [{"id": case_id, "reason": reason} for case_id, reason in card.not_run],

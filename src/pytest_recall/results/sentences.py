@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pytest_recall.files.wording import listed, percent, plural
@@ -12,6 +12,8 @@ from pytest_recall.models.reply_names import is_asked_for, joined
 from pytest_recall.replay.programs import NamedPrograms, can_be_named
 from pytest_recall.results import replay_text
 from pytest_recall.results.scorecard import NOT_RUN, FailureKind, Scorecard, is_incomplete, not_evaluated_line
+from pytest_recall.results.stop_text import ENDED_EARLY, left_text
+from pytest_recall.results.unproven_text import tries_text, weak_judge_text
 from pytest_recall.schedule.boxes import OF_CHANGE, UNSCHEDULED
 from pytest_recall.schedule.forecast import without_verdict
 from pytest_recall.trials.record import Header, LostShard, Record, ReplaySummary, SetApart
@@ -31,7 +33,6 @@ _MODES = {
     "explicit": "explicit choice",
 }
 
-ENDED_EARLY = "the run ended before their turn"
 """Why chosen cases were not run, where nothing else is known."""
 
 
@@ -63,9 +64,8 @@ def lost(shard: LostShard) -> str:
     """Return of what shard how much is not run, and how it ended."""
     how = {"missing": "is missing", "cut off": "was cut off"}.get(shard.ended, "ended early")
     number, _, of = shard.shard.partition("/")
-    return (
-        f"shard {number} of {of} {how}{f' ({shard.why})' if shard.why else ''}: {plural(shard.cases, 'case')} not run"
-    )
+    why = left_text(shard.stop, shard.cases)
+    return f"shard {number} of {of} {how}{f' ({why})' if why else ''}: {plural(shard.cases, 'case')} not run"
 
 
 def partial(record: Record, card: Scorecard) -> str:
@@ -73,22 +73,12 @@ def partial(record: Record, card: Scorecard) -> str:
     header = record.header
     if not card.not_run and not header.lost and record.exit_code is not None:
         return ""
-    why = "; ".join(map(lost, header.lost)) or record.why
+    why = "; ".join(map(lost, header.lost)) or left_text(record.stop, len(card.not_run))
     if not why:
         why = "it was cut off before its end" if record.exit_code is None else ENDED_EARLY
     if not card.not_run:
         return f"partial: {why}"
     return f"partial: {len(card.not_run):,} of {plural(len(header.picks), 'chosen case')} not run: {why}"
-
-
-def unasked(left: Set[str], deselected: Set[str], why: str) -> str:
-    """Return why chosen cases that are `left` were not run: some were `deselected`, others may be left for `why`."""
-    count = len(left & deselected)
-    if not count:
-        return why
-    if count == len(left):
-        return f"deselected; {why}" if why else "deselected"
-    return f"{count:,} deselected; the others: {why or ENDED_EARLY}"
 
 
 def not_run(header: Header) -> str:
@@ -374,14 +364,14 @@ def unproven(card: Scorecard) -> str:
     told = [f"{plural(fails, 'failure')} not counted"] if fails else []
     if passes := len(found) - fails:
         told.append(f"{passes:,} {'pass moves' if passes == 1 else 'passes move'} no box")
-    reasons = dict.fromkeys(reason for trial in found for reason in trial.unproven.split("; "))
+    reasons = dict.fromkeys(weak_judge_text(judge) for trial in found for judge in trial.unproven)
     return f"{', '.join(told)}: {listed(reasons, 3)}" if told else ""
 
 
 def doubted(card: Scorecard) -> str:
     """Return which fails are not confirmed by the likelihood ratio of their case, or nothing."""
     found = [result.trial for result in card.results if result.trial.is_doubted]
-    told = (f"{trial.case_id}, {trial.unproven.removeprefix('not confirmed: ')}" for trial in found)
+    told = (f"{trial.case_id}, {tries_text(trial)}" for trial in found)
     return f"not confirmed, so that no box moved ({len(found)}): {'; '.join(told)}" if found else ""
 
 

@@ -81,7 +81,7 @@ def standings(
 
 
 def _verdict(trial: Trial | None) -> bool | None:
-    if trial is None or trial.unproven or trial.programs or not trial.outcome.is_verdict:
+    if trial is None or trial.is_unproven or trial.programs or not trial.outcome.is_verdict:
         return None
     return trial.outcome.value == "passed"
 

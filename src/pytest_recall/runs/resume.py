@@ -338,4 +338,4 @@ def _lost(shard: Shard, header: Header, record: Record | None) -> Iterable[LostS
     if not left:
         return
     ended = "missing" if record is None else "cut off" if record.exit_code is None else "early"
-    yield LostShard(str(shard), ended, left, record.why if record is not None and ended == "early" else "")
+    yield LostShard(str(shard), ended, left, record.stop if record is not None and ended == "early" else None)

@@ -23,7 +23,7 @@ class Event(NamedTuple):
     `cleared` are the changes that a pass on the main branch has cleared of suspicion. `accepted` says who has taken a
     failed answer for the one that is expected, and when; the case is then left with so many `lapses`. With
     `confirm: evidence`, `weighed` has a letter for each trial, p or f, in their order, `needed` is what a fail needs,
-    and `doubt` says why it is not confirmed. `run` is the one that asked, of a verdict that another run tells of again,
+    and `unconfirmed` says that it is none. `run` is the one that asked, of a verdict that another run tells of again,
     since it holds there. `earlier` is what is known of that trial where the runs of a pull request are read; it is in
     no file.
     """
@@ -40,7 +40,7 @@ class Event(NamedTuple):
     lapses: int | None = None
     weighed: str = ""
     needed: int = 0
-    doubt: str = ""
+    unconfirmed: bool = False
     run: str = ""
     earlier: EarlierRun | None = None
 
@@ -55,7 +55,7 @@ class Event(NamedTuple):
             pr=self.pr,
             model=self.model,
             under=self.under,
-            weighed=WeighedTrials(passes, self.needed, self.doubt) if passes else None,
+            weighed=WeighedTrials(passes, self.needed, self.unconfirmed) if passes else None,
             source=source,
             earlier=self.earlier,
         )
@@ -187,7 +187,7 @@ def _weighed(trial: Trial) -> dict[str, Any]:
     return {
         "weighed": "".join("p" if passed else "f" for passed in found.passes),
         "needed": found.needed,
-        "doubt": found.doubt,
+        "unconfirmed": found.unconfirmed,
     }
 
 
@@ -271,7 +271,7 @@ def verdicts_that_hold(
         for event in one.verdicts:
             of_commit = bool(commit) and one.commit == commit
             of_day = one.date == today and event.reason not in OF_CHANGE and event.case_id not in affected
-            if (of_commit or of_day) and not event.doubt:
+            if (of_commit or of_day) and not event.unconfirmed:
                 found[event.case_id] = event
             else:
                 found.pop(event.case_id, None)

@@ -34,7 +34,7 @@ _NAME = re.compile(r"(?P<stem>.+)-(?P<trials>[0-9]+)-(?P<digest>[0-9a-f]{6})", r
 _HEAD = ("run", "who", "commit", "trials", "model", "reset", "change", "affected", "unanswered", "waived")
 _OF_VERDICT = (
     *("note", "reason", "pr", "model", "under", "cleared", "accepted", "lapses"),
-    *("weighed", "needed", "doubt", "run"),
+    *("weighed", "needed", "unconfirmed", "run"),
 )
 _COMMIT_DIGITS = 7
 _REMEDY = f"{RESTORE}, or delete it to forget the run"

@@ -161,14 +161,11 @@ class RatioRule(NamedTuple):
     def weighed(self, outcomes: Sequence[Outcome]) -> WeighedTrials:
         """Return what the row of the case is to hear of the trials, beside their verdict."""
         passes = tuple(one is Outcome.PASSED for one in outcomes if one.is_verdict)
-        return WeighedTrials(passes, self.needed, self.doubt(outcomes))
+        return WeighedTrials(passes, self.needed, self.is_unconfirmed(outcomes))
 
-    def doubt(self, outcomes: Sequence[Outcome]) -> str:
-        """Return why a series that is decided is not a fail, though it began with one: empty if it is, or did not."""
-        if self.decided(outcomes) is not Outcome.FAILED or self._confirms(outcomes):
-            return ""
-        verdicts = [one for one in outcomes if one.is_verdict]
-        return f"not confirmed: {self.summary(verdicts.count(Outcome.FAILED), len(verdicts))}"
+    def is_unconfirmed(self, outcomes: Sequence[Outcome]) -> bool:
+        """Whether a series that is decided, and began with a fail, is none."""
+        return self.decided(outcomes) is Outcome.FAILED and not self._confirms(outcomes)
 
     def _confirms(self, outcomes: Sequence[Outcome]) -> bool:
         return outcomes[-1] is Outcome.FAILED and self.after(outcomes).ratio >= self.needed

@@ -12,9 +12,10 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from pytest_recall.cases.settings import DEFAULT_SETTINGS
-from pytest_recall.files.errors import RecallError
 from pytest_recall.files.interruptible import first_of
+from pytest_recall.replay.budget import SpentBudget, spent_text
 from pytest_recall.trials.execution import Result, with_result
+from pytest_recall.trials.run_stop import RunStop
 from pytest_recall.trials.trial import Outcome, Trial
 
 Given = TypeVar("Given")
@@ -55,57 +56,51 @@ class CallThread:
 class SpentError(BaseException):
     """A call that must not begin, since the budget is spent.
 
-    It is no `Exception`, so that it is not taken for what became of a question: that one was not asked.
+    It is no `Exception`, so that it is not taken for what became of a question: that one was not asked. `stop` is what
+    becomes of the run.
     """
 
-
-class LostError(RecallError):
-    """A run that is stopped, since several questions in a row came to no verdict; `reason` says so without its name."""
-
-    def __init__(self, name: str, reason: str) -> None:
-        super().__init__(f"{name}: stopped: {reason}; correct that, and run the same command again to resume")
-        self.reason = reason
+    def __init__(self, spent: SpentBudget, *, in_ingest: bool = False) -> None:
+        super().__init__(spent_text(spent))
+        self.stop = RunStop.of_budget(spent, in_ingest=in_ingest)
 
 
 class Driver:
     """Asks the questions of one run on up to `threads` threads; a context manager that ends them.
 
-    `closed` says why no further question may be asked, empty if one may. After `in_a_row` questions without a
-    verdict the run is stopped; None lets it go on. `name` is what messages call the run, and `asked` a question.
-    `redact` takes secrets out of a text, by default those of the environment.
+    `closed` says why no further question may be asked, None if one may. After `in_a_row` questions without a
+    verdict the run is stopped; None lets it go on. `redact` takes secrets out of a text, by default those of the
+    environment.
     """
 
     def __init__(
         self,
-        name: str,
         *,
         threads: int = 1,
-        closed: Callable[[], str] = str,
+        closed: Callable[[], SpentBudget | None] = lambda: None,
         in_a_row: int | None = IN_A_ROW,
-        asked: str = "question",
         redact: Callable[[str], str] | None = None,
     ) -> None:
-        self._name = name
         self._closed = closed
         self._in_a_row = in_a_row
         self._lost = 0
-        self._asked = asked
         self._redact = redact or DEFAULT_SETTINGS.redactor(os.environ).redacted
         # One question at a time needs no thread: a client that lives in this one is used from this one.
         self._threads = [CallThread() for _ in range(threads)] if threads > 1 else []
-        self.stopped = ""
-        """Why questions were not asked, if some were not."""
+        self.stop: RunStop | None = None
+        """Why questions were not asked; None while all may be."""
 
     def ask(self, questions: Iterable[AskQuestion]) -> Iterator[Trial]:
         """Yield the trial of each question, in the order in which they end.
 
-        Once `closed` gives a reason no further one is begun, and those that were begun end if they can. Raises
-        LostError after too many questions in a row without a verdict.
+        Once `closed` gives a reason no further one is begun, and those that were begun end if they can. After too many
+        in a row without a verdict nothing more is waited for.
         """
         for trial in self._at_once(questions) if self._threads else self._one_by_one(questions):
             clean = self.clean(trial)
             yield clean
-            self._count(clean)
+            if self._is_lost(clean):
+                return
 
     def clean(self, trial: Trial) -> Trial:
         """Return the trial without secrets, as it may be written and shown."""
@@ -118,7 +113,7 @@ class Driver:
             try:
                 trial = question()
             except SpentError as error:
-                self.stopped = str(error)
+                self.stop = error.stop
                 return
             yield trial
 
@@ -139,20 +134,23 @@ class Driver:
                 try:
                     trial = future.result()
                 except SpentError as error:
-                    self.stopped = str(error)
+                    self.stop = error.stop
                     continue
                 yield trial
                 begin(thread)
 
     def _may_begin(self) -> bool:
-        self.stopped = self.stopped or self._closed()
-        return not self.stopped
+        if self.stop is None and (spent := self._closed()) is not None:
+            self.stop = RunStop.of_budget(spent)
+        return self.stop is None
 
-    def _count(self, trial: Trial) -> None:
+    def _is_lost(self, trial: Trial) -> bool:
+        """Whether this was one trial too many without a verdict."""
         self._lost = self._lost + 1 if trial.outcome is Outcome.ERROR else 0
-        if self._in_a_row is not None and self._lost >= self._in_a_row:
-            told = f"{self._lost} {self._asked}s in a row came to no verdict, the last one because of `{trial.error}`"
-            raise LostError(self._name, told)
+        if self._in_a_row is None or self._lost < self._in_a_row:
+            return False
+        self.stop = RunStop("undecided", trial.error, self._lost)
+        return True
 
     def __enter__(self) -> Self:
         return self

@@ -29,6 +29,7 @@ from pytest_recall.trials.trial import (
     Trial,
     TrialStep,
     Verdict,
+    WeakJudge,
     WeighedTrials,
     note_of,
 )
@@ -141,7 +142,7 @@ def make_trial(
     repeat: int = 1,
     rule: str = "",
     arm: str = "",
-    unproven: str = "",
+    unproven: tuple[WeakJudge, ...] = (),
 ) -> Trial:
     """Return the trial of a case."""
     return Trial(
@@ -178,9 +179,9 @@ def with_result(trial: Trial, result: Result, calls: tuple[Call, ...] | None = N
     return trial._replace(**result._asdict(), calls=trial.calls if calls is None else calls)
 
 
-def grading(trial: Trial, *, unproven: str, weighed: WeighedTrials | None, counts_for_schedule: bool) -> Trial:
+def grading(trial: Trial, *, weighed: WeighedTrials | None, counts_for_schedule: bool) -> Trial:
     """Return the trial of a series that grades the case, with what all of the series says."""
-    return trial._replace(unproven=unproven, weighed=weighed, counts_for_schedule=counts_for_schedule)
+    return trial._replace(weighed=weighed, counts_for_schedule=counts_for_schedule)
 
 
 def undecided(trial: Trial, outcome: Outcome, error: str) -> Trial:

@@ -28,6 +28,7 @@ from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.record import (
     NOTHING_LET_THROUGH,
     RECORDS_NOTHING,
+    FailedItem,
     Header,
     LetThrough,
     LostShard,
@@ -41,6 +42,7 @@ from pytest_recall.trials.record import (
     Told,
     Waiver,
 )
+from pytest_recall.trials.run_stop import RunStop
 from pytest_recall.trials.series import parse_rule
 from pytest_recall.trials.texts_file import NAME as TEXTS
 from pytest_recall.trials.texts_file import TextsFile, read_texts, restored
@@ -156,9 +158,9 @@ class Journal:
         """Write with which commit the run, which has ended, was pushed. Raises OSError."""
         self._write(_pushed(commit))
 
-    def end(self, exit_code: int, why: str = "", also: Iterable[str] = ()) -> None:
+    def end(self, exit_code: int, stop: RunStop | None = None, also: Iterable[FailedItem] = ()) -> None:
         """Write the end mark, why some cases were not run if that is known, and what else failed. Raises OSError."""
-        self._write(_last(exit_code, why, self.seconds, also))
+        self._write(_last(exit_code, stop, self.seconds, also))
         self.close()
 
     def _write(self, record: dict[str, Any]) -> None:
@@ -297,8 +299,8 @@ def read_journal(folder: Path) -> Record:
     calls: list[Call] = []
     let_through = NOTHING_LET_THROUGH
     exit_code: int | None = None
-    why = ""
-    also: tuple[str, ...] = ()
+    stop: RunStop | None = None
+    also: tuple[FailedItem, ...] = ()
     told: list[Told] = []
     questions: dict[str, QuestionRecord] = {}
     texts = read_texts(folder)
@@ -330,7 +332,7 @@ def read_journal(folder: Path) -> Record:
                 header = _header({**record, "kind": "run", "started": first["started"]}, path)
             elif kind == "resume":
                 seconds = None if exit_code is None else seconds  # When a killed run ended is not known.
-                exit_code, why, waiver, pushed = None, "", None, ""
+                exit_code, stop, waiver, pushed = None, None, None, ""
                 resumed.append(str(record["started"]))
                 facts = {key: record[key] for key in ("budget", "ledger", "early")}
                 facts |= {key: record[key] for key in RecordingFacts._fields if key in record}
@@ -340,8 +342,9 @@ def read_journal(folder: Path) -> Record:
             elif kind == "pushed":
                 pushed = str(record["commit"])
             elif kind == "end":
-                exit_code, why = int(record["exit_code"]), str(record.get("why", ""))
-                also = tuple(map(str, record.get("also", ())))
+                exit_code = int(record["exit_code"])
+                stop = RunStop.from_json(record["stop"]) if "stop" in record else None
+                also = tuple(FailedItem(**typed(FailedItem, one)) for one in record.get("also", ()))
                 took = record.get("seconds")
                 seconds = None if seconds is None or took is None else seconds + float(took)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
@@ -350,7 +353,7 @@ def read_journal(folder: Path) -> Record:
             ) from None
     assert header is not None
     took_all = None if exit_code is None else seconds
-    every = Record(header, tuple(trials), exit_code, tuple(calls), why, took_all, also)
+    every = Record(header, tuple(trials), exit_code, tuple(calls), stop, took_all, also)
     every = every._replace(told=tuple(told), resumed=tuple(resumed), asked=questions, let_through=let_through)
     return every._replace(waiver=waiver, pushed=pushed)
 
@@ -375,7 +378,7 @@ def write_journal(folder: Path, record: Record) -> None:
     if any(record.let_through):
         records.append(_let_through(record.let_through))
     if record.exit_code is not None:
-        records.append(_last(record.exit_code, record.why, record.seconds, record.also))
+        records.append(_last(record.exit_code, record.stop, record.seconds, record.also))
     if record.waiver is not None:
         records.append(_waived(record.waiver))
     if record.pushed:
@@ -387,8 +390,9 @@ def _first(header: Header) -> dict[str, Any]:
     return {"kind": "run", "version": VERSION, **header.to_json()}
 
 
-def _last(exit_code: int, why: str, seconds: float | None, also: Iterable[str]) -> dict[str, Any]:
-    known = {"why": why or None, "also": list(also) or None, "seconds": seconds}
+def _last(exit_code: int, stop: RunStop | None, seconds: float | None, also: Iterable[FailedItem]) -> dict[str, Any]:
+    failed = [one._asdict() for one in also]
+    known = {"stop": None if stop is None else stop.to_json(), "also": failed or None, "seconds": seconds}
     return {"kind": "end", "exit_code": exit_code, **{name: one for name, one in known.items() if one is not None}}
 
 
@@ -439,7 +443,7 @@ def _header(record: dict[str, Any], path: Path) -> Header:
         observed=tuple(_pairs(record.get("observed", ()))),
         slice=tuple(_pairs(record.get("slice", ()))),
         quarantined=tuple(SetApart(**typed(SetApart, one)) for one in record.get("quarantined", ())),
-        lost=tuple(LostShard(**typed(LostShard, one)) for one in record.get("lost", ())),
+        lost=tuple(LostShard.from_json(one) for one in record.get("lost", ())),
         replayed=None if record.get("replayed") is None else ReplaySummary.from_json(record["replayed"]),
         moved=tuple(_pairs(record.get("moved", ()))),
         not_compared=None

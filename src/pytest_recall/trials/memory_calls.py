@@ -13,6 +13,7 @@ from pytest_recall.cases.settings import Settings
 from pytest_recall.files.context_values import assigned
 from pytest_recall.files.errors import MissError
 from pytest_recall.models.prices import call_of
+from pytest_recall.replay.budget import SpentBudget
 from pytest_recall.replay.exchange import Exchange, Request
 from pytest_recall.replay.hosts import place_of
 from pytest_recall.replay.open_tapes import CURRENT_CASE
@@ -56,7 +57,13 @@ class MemoryModelCalls:
     """
 
     def __init__(
-        self, player: Player, rubric: Settings, *, here: bool, tape: Callable[[], Tape], closed: Callable[[], str]
+        self,
+        player: Player,
+        rubric: Settings,
+        *,
+        here: bool,
+        tape: Callable[[], Tape],
+        closed: Callable[[], SpentBudget | None],
     ) -> None:
         self.here = here
         self.heard = 0
@@ -120,7 +127,7 @@ class MemoryModelCalls:
             calls.append(call)
             self.beside(call)
 
-        with self._hearing(take, " in an ingest, which begins again"):
+        with self._hearing(take, in_ingest=True):
             yield calls
 
     @contextmanager
@@ -155,7 +162,7 @@ class MemoryModelCalls:
             yield calls
 
     @contextmanager
-    def _hearing(self, take: Take, where: str = "") -> Iterator[None]:
+    def _hearing(self, take: Take, *, in_ingest: bool = False) -> Iterator[None]:
         tape, lane = self._heard_by(take), self._player.lane()
         self._player.push(tape, lane)
         with self._lock:
@@ -165,19 +172,19 @@ class MemoryModelCalls:
                 yield
         except (MissError, Exception):
             # A memory may have made something else of the error by which its call was refused.
-            self._check(tape, where)
+            self._check(tape, in_ingest)
             raise
         finally:
             with self._lock:
                 self._open.remove(take)
             self._player.leave(lane, self._late)
             tape.close()
-        self._check(tape, where)
+        self._check(tape, in_ingest)
 
-    def _check(self, tape: Tape, where: str) -> None:
-        """Raise SpentError where a call was refused, since it cannot be paid for, and say `where` that was."""
-        if tape.misses and (why := self._closed()):
-            raise SpentError(f"{why}{where}") from None
+    def _check(self, tape: Tape, in_ingest: bool) -> None:
+        """Raise SpentError where a call was refused, since it cannot be paid for."""
+        if tape.misses and (spent := self._closed()) is not None:
+            raise SpentError(spent, in_ingest=in_ingest) from None
 
     def _stray(self, call: Call) -> None:
         """Take in a call of a thread of which nothing is known: it is of what is done now, if that is one thing."""

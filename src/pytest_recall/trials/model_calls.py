@@ -18,7 +18,7 @@ from pytest_recall.files.wording import plural
 from pytest_recall.models.model import Ask, Model, Reply, parse
 from pytest_recall.models.prices import call_of_reply, list_price, seller_of, url_of
 from pytest_recall.models.resolve import model_of
-from pytest_recall.replay.budget import Balance, Meter
+from pytest_recall.replay.budget import Balance, Meter, SpentBudget
 from pytest_recall.replay.cassette_library import Library
 from pytest_recall.replay.exchange import Call, CallKind, Tokens
 from pytest_recall.replay.open_tapes import CURRENT_CASE, CaseContext
@@ -46,7 +46,7 @@ class QuestionCalls:
     prices: Mapping[str, Prices] = field(default_factory=dict)
     tape: Tape | None = None
     lane: CaseContext | None = None
-    closed: Callable[[], str] = str
+    closed: Callable[[], SpentBudget | None] = lambda: None
     whole: bool = False
     heard: dict[str, bool] = field(default_factory=dict)
 
@@ -67,14 +67,14 @@ class QuestionCalls:
         if self.lane is None:
             yield
             return
-        if why := self.closed():
-            raise SpentError(why)
+        if (spent := self.closed()) is not None:
+            raise SpentError(spent)
         try:
             with assigned(CURRENT_CASE, self.lane), self.lane.opened.asking(kind):
                 yield
         except MissError as error:
-            if why := self.closed():
-                raise SpentError(why) from None
+            if (spent := self.closed()) is not None:
+                raise SpentError(spent) from None
             raise RecallError(str(error)) from None
 
 
@@ -191,9 +191,9 @@ class RunModels:
         """How the budget stands; None without one."""
         return None if self._meter is None else self._meter.balance()
 
-    def closed(self) -> str:
-        """Return why no further call may begin; empty if one may."""
-        return "" if self._meter is None else self._meter.closed()
+    def closed(self) -> SpentBudget | None:
+        """Return why no further call may begin; None if one may."""
+        return None if self._meter is None else self._meter.closed()
 
     @contextmanager
     def listening(self, scenario: str, repeat: int = 1) -> Iterator[None]:

@@ -6,11 +6,12 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from pytest_recall.files.coerce import typed
 from pytest_recall.replay.differences import RequestDifference
 from pytest_recall.replay.exchange import Call
+from pytest_recall.trials.run_stop import RunStop
 from pytest_recall.trials.trial import Trial
 
 
@@ -41,14 +42,28 @@ class SetApart(NamedTuple):
 
 
 class LostShard(NamedTuple):
-    """A shard of a joined run of which `cases` were not run. `why` is empty where its journal does not say."""
+    """A shard of a joined run of which `cases` were not run."""
 
     shard: str
     """Its number and that of all, as in `2/4`."""
     ended: str
     """`missing` without a journal, `cut off` where that has no end, else `early`."""
     cases: int
-    why: str = ""
+    stop: RunStop | None = None
+    """Why it ended early; None where its journal does not say."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain JSON types."""
+        return {**self._asdict(), "stop": None if self.stop is None else self.stop.to_json()}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Self:
+        """Read what `to_json` gave. Raises TypeError or ValueError."""
+        stop = plain.get("stop")
+        return cls(
+            **typed(cls, {name: value for name, value in plain.items() if name != "stop"}),
+            stop=None if stop is None else RunStop.from_json(stop),
+        )
 
 
 class RequestChange(NamedTuple):
@@ -130,6 +145,15 @@ class ReplaySummary(NamedTuple):
         changes = tuple(map(FrequentChange.from_json, plain.get("changes", ())))
         states = {str(name): int(count) for name, count in plain["states"].items()}
         return cls(**typed(cls, plain), states=states, changes=changes)
+
+
+class FailedItem(NamedTuple):
+    """A test that is no case, or a file, that failed beside the cases."""
+
+    id: str
+    """Its node id; empty for the session as a whole."""
+    phase: str
+    """`collect`, `setup`, `call` or `teardown`; `crash` where its process ended."""
 
 
 class NotCompared(NamedTuple):
@@ -291,7 +315,7 @@ class Header(NamedTuple):
         return {
             **self._asdict(),
             "quarantined": [one._asdict() for one in self.quarantined],
-            "lost": [one._asdict() for one in self.lost],
+            "lost": [one.to_json() for one in self.lost],
             "not_compared": None if self.not_compared is None else self.not_compared._asdict(),
             "replayed": None if self.replayed is None else self.replayed.to_json(),
             "request_changes": [[case_id, one.to_json()] for case_id, one in self.request_changes],
@@ -404,9 +428,9 @@ class Record(NamedTuple):
     """A run: its header, its trials in order, and how it ended.
 
     `exit_code` is pytest's, or None for a run that was cut off. `calls` are those that belong
-    to no trial: of fixtures that several tests share, and of teardowns. `why` says why chosen cases
+    to no trial: of fixtures that several tests share, and of teardowns. `stop` is why chosen cases
     were not run, where the run knew it. `seconds` is how long it took; None where it was cut off in between, or joined.
-    `also` says what failed beside the cases, a test or a file each. `told` is what a long-horizon run has told its
+    `also` is what failed beside the cases. `told` is what a long-horizon run has told its
     memory, the last time of each checkpoint last, and `resumed` are the times at which the run was resumed. `asked` are
     the questions of a dataset, by id. A `waiver` was given after the end of the run, and `pushed` is the commit with
     which `recall ci push` has brought its state and recordings to a branch; empty where that did not. `let_through` is
@@ -417,9 +441,9 @@ class Record(NamedTuple):
     trials: tuple[Trial, ...] = ()
     exit_code: int | None = None
     calls: tuple[Call, ...] = ()
-    why: str = ""
+    stop: RunStop | None = None
     seconds: float | None = None
-    also: tuple[str, ...] = ()
+    also: tuple[FailedItem, ...] = ()
     told: tuple[Told, ...] = ()
     resumed: tuple[str, ...] = ()
     asked: Mapping[str, QuestionRecord] = {}

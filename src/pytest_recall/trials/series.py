@@ -58,7 +58,6 @@ def _grade(trials: list[Trial]) -> Trial:
     one = [trial for trial in trials if trial.outcome is verdict][-1]
     return grading(
         one,
-        unproven=one.unproven or rule.doubt(outcomes),
         weighed=rule.weighed(outcomes),
         counts_for_schedule=all(trial.counts_for_schedule for trial in trials),
     )
@@ -190,9 +189,9 @@ class Rule(NamedTuple):
         """Return what the row of the case is to hear of the trials, beside their verdict: nothing."""
         return None
 
-    def doubt(self, outcomes: Sequence[Outcome]) -> str:
-        """Return why a fail is not confirmed: one that is not is none under this rule."""
-        return ""
+    def is_unconfirmed(self, outcomes: Sequence[Outcome]) -> bool:
+        """Whether a fail is not confirmed: one that is not is none under this rule."""
+        return False
 
     @property
     def written(self) -> str:

@@ -335,14 +335,24 @@ class AtCheckpoint(NamedTuple):
 
 
 class WeighedTrials(NamedTuple):
-    """The trials of a run that came to a verdict, in their order, with True for a pass, and the ratio `needed`.
-
-    `doubt` says why a fail is not confirmed; empty if it is, or there was none.
-    """
+    """The trials of a run that came to a verdict, in their order, with True for a pass, and the ratio `needed`."""
 
     passes: tuple[bool, ...]
     needed: int
-    doubt: str = ""
+    unconfirmed: bool = False
+    """Whether they began with a fail, and do not come to one."""
+
+
+class WeakJudge(NamedTuple):
+    """A judging model that has not been shown to agree enough with people."""
+
+    judge: str
+    model: str
+    version: str
+    needed: float
+    """The kappa that the rubric asks for."""
+    kappa: float | None = None
+    """The kappa of its calibration; None without one."""
 
 
 class TrialStep(NamedTuple):
@@ -362,14 +372,15 @@ class Trial(NamedTuple):
     `calls` which upstream calls it took. `counts_for_schedule` is False for a verdict on a replayed
     answer: it is no news of the model, and moves no box. `repeat` counts the trials of a
     series from 1, and `rule` says how they come to one verdict; without a series it is empty.
-    `unproven` says why the outcome counts for nothing: a judge falls short of the kappa that the
-    rubric asks for; its fail does not fail the run. `arm` is the baseline that was asked, empty for the agent
+    `unproven` are the judges that fall short of the kappa that the rubric asks for, where the outcome rests on them
+    and counts for nothing; its fail does not fail the run. `arm` is the baseline that was asked, empty for the agent
     under test; the trial of a baseline grades no case. `measures` are numbers by name, such as the metrics of
     a dataset's question; a value that is None is a failure, and None for all of them says that nothing was measured.
     `under` is what a verdict was given under, as `trials.conditions` writes it. `stage` says where an error came
     from, such as `memory recall`, as far as that is known. `ended` is when the trial ended, in ISO 8601, `checkpoint`
     where in a long-horizon run it was; both are empty elsewhere. `steps` are what the answer took, in their order.
-    `unrecorded` says why a call of it may not be written down, so that the case has no recording.
+    `unrecorded` is the cause for which a call of it may not be written down, as `files.errors` names it, so that the
+    case has no recording.
     `programs` were started in a replay that starts any; what they ask is not recorded, so the verdict is no evidence.
     `asked` are, of a fail, the keys of what the agent asked, as far as calls are recorded, sorted.
     `weighed` is in no journal: it is of the trial that grades a case by evidence.
@@ -395,7 +406,7 @@ class Trial(NamedTuple):
     counts_for_schedule: bool = True
     repeat: int = 1
     rule: str = ""
-    unproven: str = ""
+    unproven: tuple[WeakJudge, ...] = ()
     arm: str = ""
     measures: Mapping[str, float | None] | None = None
     under: str = ""
@@ -412,7 +423,12 @@ class Trial(NamedTuple):
     @property
     def is_doubted(self) -> bool:
         """Whether it is a fail that is not confirmed."""
-        return self.weighed is not None and bool(self.weighed.doubt)
+        return self.weighed is not None and self.weighed.unconfirmed
+
+    @property
+    def is_unproven(self) -> bool:
+        """Whether the outcome counts for nothing, since it rests on weak judges, or is a fail that is not confirmed."""
+        return bool(self.unproven) or self.is_doubted
 
     @property
     def note(self) -> str:
@@ -435,6 +451,8 @@ class Trial(NamedTuple):
             plain["asked"] = list(self.asked)
         if self.programs:
             plain["programs"] = list(self.programs)
+        if self.unproven:
+            plain["unproven"] = [judge._asdict() for judge in self.unproven]
         if self.earlier is not None:
             plain["earlier"] = self.earlier._asdict()
         if self.calls:
@@ -467,6 +485,7 @@ class Trial(NamedTuple):
             measures=None if "measures" not in plain else _measures(plain["measures"]),
             earlier=EarlierRun(**typed(EarlierRun, plain["earlier"])) if "earlier" in plain else None,
             checkpoint=AtCheckpoint(**typed(AtCheckpoint, plain["checkpoint"])) if "checkpoint" in plain else None,
+            unproven=tuple(WeakJudge(**typed(WeakJudge, one)) for one in plain.get("unproven", ())),
             steps=tuple(TrialStep(str(one["kind"]), dict(one["data"])) for one in plain.get("steps", ())),
         )
 
@@ -508,7 +527,7 @@ _STRUCTURED = frozenset(
         "earlier",
     }
 )
-_PLAIN = tuple(name for name in Trial._fields if name not in {*_STRUCTURED, "asked", "programs", "weighed"})
+_PLAIN = tuple(name for name in Trial._fields if name not in {*_STRUCTURED, "asked", "programs", "unproven", "weighed"})
 _VERDICT = tuple(f.name for f in fields(Verdict) if f.name != "judgement")
 _PASSAGE = tuple(f.name for f in fields(Passage))
 _plain_of, _verdict_of, _passage_of = attrgetter(*_PLAIN), attrgetter(*_VERDICT), attrgetter(*_PASSAGE)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_recall.datasets.repeats import Ingest, RepeatedResult
+    from pytest_recall.trials.run_stop import RunStop
 
 
 def floors_of(given: list[str]) -> dict[str, float]:
@@ -128,13 +129,26 @@ def _is_left(one: Ingest, name: str, *, replays: bool) -> bool:
     unread = len(one.found.unread)
     left = 0 if one.judged is None else one.judged.left
     if unasked := one.found.total - len(one.found.trials):
-        say(f"{name}{plural(unasked, 'question')} not asked, since {one.found.stopped}; the same command asks them")
+        since = _since(one.found.stop, "question")
+        say(f"{name}{plural(unasked, 'question')} not asked{since}; the same command asks them")
     if one.judged is not None and left:
-        say(f"{name}{plural(left, 'answer')} not judged, since {one.judged.stopped}; the same command judges them")
+        since = _since(one.judged.stop, "answer")
+        say(f"{name}{plural(left, 'answer')} not judged{since}; the same command judges them")
     lacking = unread if replays else 0
     if lacking:
         say(f"{name}{plural(lacking, 'question')} without an answer of the reader; --record records them")
     return bool(unasked or left or lacking)
+
+
+def _since(stop: RunStop | None, item: str) -> str:
+    """Return why a run was stopped, to go on a line with, and what to do if that is not of the budget."""
+    from pytest_recall.results.stop_text import stop_text
+
+    if stop is None:
+        return ""
+    told = f", since {stop_text(stop, item)}"
+    lost = stop.cause == "undecided" and item == "answer"
+    return f"{told}; correct that, or go on to the others with --keep-failed" if lost else told
 
 
 def _lost(one: Ingest, floors: Mapping[str, float]) -> list[str]:

@@ -216,6 +216,7 @@ def _go(args: argparse.Namespace, parts: Parts, folder: Path) -> tuple[int, Benc
     from pytest_recall.horizon.run import BenchRun
     from pytest_recall.horizon.run_file import write_result
     from pytest_recall.horizon.run_text import run_lines, unasked
+    from pytest_recall.results.stop_text import stop_text
     from pytest_recall.trials.cost_text import budget_line
 
     if args.memory_reset and parts.client.private:
@@ -241,13 +242,14 @@ def _go(args: argparse.Namespace, parts: Parts, folder: Path) -> tuple[int, Benc
     finally:
         if (balance := parts.calls.balance) is not None:
             say(budget_line(balance))
+    is_lost = outcome.stop is not None and outcome.stop.cause == "undecided"
     if args.json_out is not None:
         write_result(args.json_out, outcome.result)
     if outcome.reached and not args.no_heatmap_png:
         draw(folder)
     if args.json or args.heatmap:
         print(json.dumps(grid(folder) if args.heatmap else outcome.result, indent=2, ensure_ascii=False))
-    elif asked.measures or not asked.broke:
+    elif asked.measures or not is_lost:
         lexical = not isinstance(parts.judge, PanelJudge)
         found, own = outcome.retrieval, outcome.model_lines
         lines = run_lines(
@@ -259,12 +261,13 @@ def _go(args: argparse.Namespace, parts: Parts, folder: Path) -> tuple[int, Benc
     if outcome.lost:
         again = "--record records them" if args.replay is not None else "the same command asks them again"
         say(f"{plural(outcome.lost, 'question')} {'has' if outcome.lost == 1 else 'have'} no points; {again}")
-    if asked.broke:
-        say(asked.broke)
+    if outcome.stop is not None and is_lost:
+        lost = stop_text(outcome.stop, "question")
+        say(f"{folder}: stopped: {lost}; correct that, and run the same command again to resume")
     elif outcome.unasked:
         for told in unasked(outcome.unasked, outcome.beside, str(folder)):
             say(told)
-    if not asked.measures and args.replay is None and (asked.broke or outcome.lost):
+    if not asked.measures and args.replay is None and (is_lost or outcome.lost):
         say("nothing was measured: no question that was asked has points")
         return 1, outcome
     return (2 if outcome.lost or outcome.unasked or parts.calls.problems else 0), outcome

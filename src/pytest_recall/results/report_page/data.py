@@ -16,6 +16,7 @@ from pytest_recall.results.report import CaseEntry, CaseStep, RecordedCalls, Rep
 from pytest_recall.results.report_page.frame import present, well_formed
 from pytest_recall.results.scorecard import CaseResult, FailureKind
 from pytest_recall.results.sentences import ran_line
+from pytest_recall.results.unproven_text import unproven_text
 from pytest_recall.trials.cost import Bill
 from pytest_recall.trials.cost_text import price
 from pytest_recall.trials.record import Header
@@ -122,7 +123,7 @@ def _result(header: Header, result: CaseResult, links: str) -> dict[str, Any]:
         "series": result.repeats and f"{trial.rule}: {result.repeats.passed} of {result.repeats.trials} passed",
         "model": trial.model,
         "error": trial.error,
-        "unproven": trial.unproven or ran_line(trial.programs),
+        "unproven": unproven_text(trial) or ran_line(trial.programs),
         "answer": _answer(trial),
         "passages": [
             present({"text": one.text, "source": one.source, "score": _number(one.score)})
