@@ -261,6 +261,7 @@ WORLD = {
             "clients.httpx_family",
             "clients.lm15_client",
             "clients.replayed",
+            "record_option",
         ),
         *(
             "clients.tornado_client",

@@ -280,8 +280,8 @@ def test_without_a_fail_there_is_nothing_to_accept(pytester: pytest.Pytester) ->
     assert accept(checkout, "latest").ret == 1
     lost = accept(checkout, "latest", "--scenarios", "nope")
     assert (lost.ret, lost.errlines[0].partition("; ")[0]) == (2, "recall: --scenarios: 'nope' is in no case")
-    told = "--record: tapes is not a folder; give the one that the run was recorded into"
-    assert accept(checkout, "latest", "--record", "tapes").errlines == [f"recall: {told}"]
+    told = "--cassettes: tapes is not a folder; give the one that the run was recorded into"
+    assert accept(checkout, "latest", "--cassettes", "tapes").errlines == [f"recall: {told}"]
 
 
 def test_an_error_is_no_answer(pytester: pytest.Pytester) -> None:
@@ -313,7 +313,7 @@ def test_a_replayed_answer_is_not_accepted_and_a_recorded_one_is_copied(
     assert accept(checkout, "previous", "--dry-run").errlines == [
         f"recall: {case_id}: has no recording in eval/cassettes; a replay will miss it"
     ]
-    done = accept(checkout, "previous", "--record", "tapes")
+    done = accept(checkout, "previous", "--cassettes", "tapes")
     assert (done.ret, done.errlines) == (0, [])
     taken = {file.name: file.read_bytes() for file in (checkout.path / "eval/cassettes").rglob("*.ndjson")}
     assert taken == {file.name: file.read_bytes() for file in (checkout.path / "tapes").rglob("*.ndjson")}
@@ -329,7 +329,7 @@ def test_a_recording_of_another_answer_is_refused(pytester: pytest.Pytester, ups
     checkout.run("eval", "--record", "tapes")
     path.write_text(path.read_text().replace("echo right", "echo left"))
     checkout.run("eval", "--recall-update")
-    done = accept(checkout, "latest", "--record", "tapes")
+    done = accept(checkout, "latest", "--cassettes", "tapes")
     assert done.ret == 2
     assert "is the recording of another answer than" in done.errlines[0]
     assert not (checkout.path / "eval/cassettes").exists()

@@ -58,13 +58,13 @@ def test_as_json(spent: Path, inside: Recall) -> None:
 @pytest.mark.parametrize(
     ("more", "code", "said"),
     [
-        (("--budget", "2", "--scenarios", "loans"), 0, ""),
+        (("--fail-above", "2", "--scenarios", "loans"), 0, ""),
         (
-            ("--budget", "$1", "--scenarios", "loans"),
+            ("--fail-above", "$1", "--scenarios", "loans"),
             1,
-            "about $1.12 (95 %: $0.7007 to $1.55), $1.25 at most is more than the budget of $1.00",
+            "about $1.12 (95 %: $0.7007 to $1.55), $1.25 at most is more than $1.00",
         ),
-        (("--budget", "9"), 1, "the budget of $9.00 may be too small: the cost of 2 cases is unknown"),
+        (("--fail-above", "9"), 1, "it may be more than $9.00: the cost of 2 cases is unknown"),
     ],
 )
 def test_a_budget_decides_the_exit_code(
@@ -72,7 +72,7 @@ def test_a_budget_decides_the_exit_code(
 ) -> None:
     done = inside(spent, *ON, *more)
     assert done.code == code
-    told = [line for line in done.err.splitlines() if "budget" in line]
+    told = [line for line in done.err.splitlines() if "more than" in line]
     assert told == ([f"recall: {said}"] if said else [])
 
 
@@ -92,7 +92,7 @@ def test_a_journal_that_cannot_be_read_is_left_out(spent: Path, inside: Recall) 
     assert "from 1 earlier run" in done.out
 
 
-@pytest.mark.parametrize("wrong", [("--budget", "0"), ("--budget", "much"), ("--runs", "0"), ("--runs", "x")])
+@pytest.mark.parametrize("wrong", [("--fail-above", "0"), ("--fail-above", "much"), ("--runs", "0"), ("--runs", "x")])
 def test_wrong_values_are_refused(project: Path, inside: Recall, wrong: tuple[str, ...]) -> None:
     done = inside(project, *ON, *wrong)
     assert done.code == 2
@@ -132,8 +132,8 @@ def test_half_prices_are_not_forecast_for_a_run_without_batches(ran: Path, insid
         "3 cases: about $1.50 by batch, about $3.00 without, at list price with every call live",
         "from 1 earlier run: 2 cases by what it cost itself, 1 case by the mean of its scenario",
     ]
-    assert inside(ran, *LOANS, "--batch", "--budget", "2").code == 0
-    assert inside(ran, *LOANS, "--budget", "2").code == 1
+    assert inside(ran, *LOANS, "--batch", "--fail-above", "2").code == 0
+    assert inside(ran, *LOANS, "--fail-above", "2").code == 1
 
 
 def test_what_is_assumed_of_batches_is_said(dear: Path, inside: Recall) -> None:
@@ -151,13 +151,13 @@ def test_what_is_assumed_of_batches_is_said(dear: Path, inside: Recall) -> None:
 
 
 def test_a_budget_is_not_within_what_is_assumed(dear: Path, inside: Recall) -> None:
-    done = inside(dear, *LOANS, "--batch", "--budget", "2")
+    done = inside(dear, *LOANS, "--batch", "--fail-above", "2")
     assert done.code == 1
     assert (
-        "recall: the budget of $2.00 may be too small: of 3 cases no run by batch is known, and directly the slice"
+        "recall: it may be more than $2.00: of 3 cases no run by batch is known, and directly the slice"
         " costs about $3.00" in done.err.splitlines()
     )
-    assert inside(dear, *LOANS, "--batch", "--budget", "4").code == 0
+    assert inside(dear, *LOANS, "--batch", "--fail-above", "4").code == 0
 
 
 def test_by_batch_no_time_stands_beside_baselines(dear: Path, inside: Recall) -> None:
@@ -217,11 +217,11 @@ def test_the_rubric_names_the_baselines_and_none_leaves_them_out(compared: Path,
 
 
 def test_the_budget_is_for_all_agents_together(compared: Path, inside: Recall) -> None:
-    asked = (*ON, "--scenarios", "loans", "--budget", "5")
+    asked = (*ON, "--scenarios", "loans", "--fail-above", "5")
     assert inside(compared, *asked).code == 0
     assert inside(compared, *asked, "--baselines", "raw").code == 1
-    done = inside(compared, *ON, "--budget", "9", "--baselines", "raw")
-    assert "may be too small: the cost of 4 cases, counted for each agent, is unknown" in done.err
+    done = inside(compared, *ON, "--fail-above", "9", "--baselines", "raw")
+    assert "it may be more than $9.00: the cost of 4 cases, counted for each agent, is unknown" in done.err
 
 
 def test_a_baseline_that_nobody_knows_is_said(compared: Path, inside: Recall) -> None:

@@ -289,6 +289,12 @@ class TestCassettes:
         assert checkout.recall(*COMMAND, "--replay", "tapes").ret == 0
         assert upstream.count == 10
 
+    def test_what_is_recorded_is_replayed_and_the_rest_is_asked(self, checkout: Checkout, upstream: Upstream) -> None:
+        checkout.recall(*COMMAND, "--record")
+        found = json.loads("\n".join(checkout.recall(*COMMAND, "--record=missing", "--json").outlines))
+        assert found["cost"]["replayed"] == upstream.count == 10
+        assert not (checkout.path / "missing").exists()
+
     def test_what_an_ignored_host_is_asked_is_said_and_takes_no_recording_away(
         self, checkout: Checkout, upstream: Upstream
     ) -> None:
@@ -463,7 +469,10 @@ def test_labels_of_another_judge_alone_are_one_sentence(pytester: pytest.Pyteste
     ("arguments", "sentence"),
     [
         (("--dry-run", "--write"), "recall: --dry-run judges nothing, *"),
-        (("--record", "--replay"), "recall: --record makes calls, and --replay makes none; give one of them"),
+        (
+            ("--record", "--replay"),
+            "recall: --record and --replay exclude each other; --record=missing combines the two",
+        ),
         (("--dry-run", "--replay"), "recall: --dry-run counts calls, and --replay makes none; give one of them"),
         (("--fresh", "--replay"), "recall: --fresh has no effect with --record or --replay*"),
         (("--kind", "pairwise"), "recall: labels.jsonl:1: judge pairwise: unknown argument `expected`; *"),

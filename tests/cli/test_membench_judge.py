@@ -246,7 +246,10 @@ def test_a_recording_is_replayed_without_the_model(
     ("more", "said"),
     [
         (("--replay",), "--replay is about the calls of models; name one with --reader or --judge, or remove it"),
-        (("--judge", "x:y", "--record", "--replay"), "--record makes calls, and --replay makes none; give one of them"),
+        (
+            ("--judge", "x:y", "--record", "--replay"),
+            "--record and --replay exclude each other",
+        ),
         (("--judge", "unknown:x"), "--judge: 'unknown:x': no model is selected like this;"),
         (("--memory", "sqlite-fts", *ORACLE), "--judge: sqlite-fts returns passages alone, and no answer to judge"),
     ],

@@ -269,6 +269,20 @@ def test_a_recording_is_replayed_without_the_models(
     assert told in capsys.readouterr().err
 
 
+def test_what_is_recorded_is_replayed_and_the_rest_is_asked(
+    served: Endpoint, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    models = (*reading(served), *judging(served))
+    live = found(capsys, *models, "--out", "live", "--record", "tapes")
+    count = len(served.asked)
+    (reader, _) = sorted((tmp_path / "tapes").glob("_membench-locomo-*"), key=lambda folder: len(folder.name))
+    next(reader.iterdir()).unlink()
+    again = found(capsys, *models, "--out", "again", "--record=missing:tapes")
+    assert again["all"] == live["all"]
+    assert len(served.asked) == count + 1
+    assert len(list(reader.iterdir())) == 7
+
+
 SAYS = """
 from pytest_recall.models.model import Reply
 

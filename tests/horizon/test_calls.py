@@ -228,7 +228,7 @@ class TestRecordings:
     [
         (("--judge", "lexical", "--budget", "1"), "--budget is about the calls of models, and none is asked; name one"),
         (("--judge", "lexical", "--replay"), "--replay is about the calls of models, and none is asked; name one with"),
-        (("--record", "--replay"), "--record is about calls that are made, and --replay makes none; give one of them"),
+        (("--record", "--replay"), "--record and --replay exclude each other; --record=missing combines the two"),
         (("--budget", "1", "--replay"), "--budget is about calls that are made, and --replay makes none; give one of"),
         (("--replay", "nowhere"), "--replay: nowhere: no such directory; --record makes recordings there"),
         (("--replay", "clerk", "--skip-preflight"), "--skip-preflight has no effect with --replay, which tries no"),

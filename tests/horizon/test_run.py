@@ -475,8 +475,8 @@ def test_a_judge_that_takes_too_long_has_no_verdict(
     (one,) = lines()
     assert (one["failure"], "score" in one) == ("judge", False)
     assert "did not answer within 0.2 s" in one["error"]
-    assert main([*command, "--model-timeout", "20000"]) == 0, "the option comes before the profile"
-    assert main([*RUN[:-1], "other", "--judge", "lexical", "--model-timeout", "200"]) == 2
+    assert main([*command, "--model-timeout", "20"]) == 0, "the option comes before the profile"
+    assert main([*RUN[:-1], "other", "--judge", "lexical", "--model-timeout", "0.2"]) == 2
 
 
 def test_somebody_stops_it_and_it_says_how_to_go_on(tmp_path: Path) -> None:

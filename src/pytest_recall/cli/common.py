@@ -16,11 +16,11 @@ from pytest_recall.files.duration import read_duration
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place, find_case_files, find_place, named_journal, patterns_in, runs_in
 from pytest_recall.replay.budget import dollars_of
+from pytest_recall.replay.record_option import MISSING, RecordOption, check_record_option, record_option
 from pytest_recall.runs.context import LONGEST, CommandLine, Context, resolve
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
-    from pytest_recall.replay.tape import CassetteMode
     from pytest_recall.trials.record import Record
 
 Commands = Any
@@ -68,20 +68,12 @@ days = whole(f"a number of days from 1 to {LONGEST.days}", 1, LONGEST.days)
 """Reads a number of days that there may be, as an option takes it."""
 
 
-def milliseconds(text: str) -> int:
-    """Return the milliseconds that an option is given: a number of them, or a length of time with its unit."""
-    found = read_duration(text, "ms")
-    if found is None or not found.is_integer() or not 1 <= found <= LONGEST_WAIT * 1000:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time from 1ms to 24h; write it like {EXAMPLES}")
-    return int(found)
-
-
-def seconds(text: str) -> float:
-    """Return the seconds that an option is given: a number of them, or a length of time with its unit."""
+def duration(text: str) -> int:
+    """Return the milliseconds of a length of time with its unit, or of a number of seconds."""
     found = read_duration(text, "s")
-    if found is None or not 0 < found <= LONGEST_WAIT:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time above 0 and up to 24h; write it like {EXAMPLES}")
-    return found
+    if found is None or not (found * 1000).is_integer() or not 1 <= found * 1000 <= LONGEST_WAIT * 1000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time from 1ms to 24h; write it like {EXAMPLES}")
+    return int(found * 1000)
 
 
 def command(commands: Commands, name: str, summary: str, run: Any, details: str = "") -> argparse.ArgumentParser:
@@ -116,33 +108,30 @@ def add_files(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_filters(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add `--scenarios` and `--dimensions`, which take `what` they name alone."""
+    for name in ("scenarios", "dimensions"):
+        parser.add_argument(f"--{name}", type=names, default=(), metavar="A,B", help=f"{what} of these {name} only")
+
+
 def note_affected(place: Place, context: Context, rubric: Settings) -> None:
     """Say that a command does not know which cases a change affects, where a run would: it replays nothing itself."""
     if rubric.recording == "on" and context.mode == "pr" and place.cassettes.is_dir():
         say("what the change affects is left out: a run finds it by a replay")
 
 
-def add_cassette(parser: argparse.ArgumentParser, note: str = "", whose: str = "the judges") -> None:
-    """Add the options for a cassette of the calls of `whose` models, whose help ends with `note`."""
-    for name, what in (("record", f"record the calls of {whose} into"), ("replay", "answer them from")):
-        parser.add_argument(
-            f"--{name}",
-            nargs="?",
-            const="",
-            metavar="DIR",
-            help=f"{what} a cassette below DIR (default: eval/cassettes){note}",
-        )
+def add_record(parser: argparse.ArgumentParser, note: str = "", whose: str = "the models") -> None:
+    """Add `--record` and `--replay`, for the calls of `whose` models; their help ends with `note`."""
+    record = f"record the calls of {whose} into cassettes below DIR (default: eval/cassettes)"
+    more = f"; --record={MISSING} replays what is there and records the rest, --record={MISSING}:DIR below DIR"
+    for name, text in (("record", f"{record}{more}"), ("replay", "replay them from there")):
+        parser.add_argument(f"--{name}", nargs="?", const="", metavar="DIR", help=f"{text}{note}")
 
 
-def cassette_mode(args: argparse.Namespace) -> CassetteMode:
-    """Return what a command does with the calls of models, by its `--record` and `--replay`."""
-    return "record" if args.record is not None else "off" if args.replay is None else "replay"
-
-
-def check_cassette(args: argparse.Namespace) -> None:
-    """Raise RecallError for `--record` and `--replay` together."""
-    if args.record is not None and args.replay is not None:
-        raise RecallError("--record makes calls, and --replay makes none; give one of them")
+def recording_of(args: argparse.Namespace) -> RecordOption:
+    """Return what a command does with the calls of models, by its `--record` and `--replay`. Raises RecallError."""
+    check_record_option(args.record, args.replay, Path.cwd())
+    return record_option(args.record, args.replay)
 
 
 def _glob(text: str) -> str:
@@ -165,6 +154,7 @@ def print_forms(
     return 0
 
 
+TIME_HELP = "like 500ms, 90s or 2m; a number alone is in seconds"
 BUDGET_HELP = "begin no call of a model that may bring what this command spends above this"
 
 

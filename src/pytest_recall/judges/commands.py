@@ -18,18 +18,19 @@ from pytest_recall.cases.settings_fields import JudgeKind
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import (
     BUDGET_HELP,
+    TIME_HELP,
     Commands,
-    add_cassette,
     add_files,
+    add_record,
     case_paths,
-    cassette_mode,
     command,
     dollars,
+    duration,
     place_of,
     placeless,
     print_forms,
+    recording_of,
     say,
-    seconds,
     whole,
 )
 from pytest_recall.files import clock
@@ -105,7 +106,7 @@ def add_calibrate(commands: Commands) -> None:
     parser.add_argument(
         "--kind", choices=get_args(JudgeKind), default="rubric", help="which judge it is (default: rubric)"
     )
-    add_cassette(parser, "; no reply is kept elsewhere")
+    add_record(parser, "; no reply is kept elsewhere", "the judges")
     parser.add_argument("--budget", type=dollars, metavar="USD", help=BUDGET_HELP)
     parser.add_argument("--write", action="store_true", help="write the result to eval/calibration.yaml")
     parser.add_argument("--fresh", action="store_true", help="ask again what was asked before")
@@ -123,7 +124,7 @@ def run_calibrate(args: argparse.Namespace) -> int:
     rubric = read_settings(place.rubric, rubric_name)
     labels = read_labels(args.labels, labels_name)
     digest = hashlib.sha256(args.labels.read_bytes()).hexdigest()
-    player = player_of(rubric, cassette_mode(args))
+    player = player_of(rubric, recording_of(args).mode)
     found = partial(model_of, kind="judge", player=player, root=place.root, say=say, ready=not args.dry_run)
     try:
         # Which passes are audited is drawn by the answers' ids, the same ones each time.
@@ -187,9 +188,9 @@ def _check_calibrate(args: argparse.Namespace) -> None:
     """Refuse options that would have no effect."""
     if args.dry_run and (args.write or args.json or args.markdown):
         raise RecallError("--dry-run judges nothing, so that there is nothing to print or to write; give it alone")
-    if args.replay is not None and (args.record is not None or args.dry_run):
-        other = "--dry-run counts" if args.record is None else "--record makes"
-        raise RecallError(f"{other} calls, and --replay makes none; give one of them")
+    recording_of(args)
+    if args.replay is not None and args.dry_run:
+        raise RecallError("--dry-run counts calls, and --replay makes none; give one of them")
     if args.budget is not None and (args.dry_run or args.replay is not None or args.record is not None):
         other = "--dry-run and --replay ask no model" if args.record is None else "a recording has to be whole"
         raise RecallError(f"--budget is for a calibration that may stop halfway, and {other}; leave one of them out")
@@ -206,7 +207,7 @@ def _by_cassette(
     judged: Callable[[], Calibrated],
 ) -> tuple[Calibrated, Tape]:
     """Return what `judged` comes to with its calls recorded or replayed, and their tape."""
-    given = args.record or args.replay
+    given = recording_of(args).folder
     folder = Path.cwd() / given if given else place.cassettes
     name = f"{args.labels.stem}-{args.kind}"
     with taped(player, place, rubric, folder, name, judges=judges, tell=say) as tape:
@@ -407,10 +408,10 @@ def add_models(commands: Commands) -> None:
     check.add_argument("selector", metavar="SELECTOR", help="the model; `recall judges models` prints the forms")
     check.add_argument(
         "--timeout",
-        type=seconds,
-        default=60.0,
+        type=duration,
+        default=60_000,
         metavar="TIME",
-        help="how long to wait, like 90s or 2m; a number alone is in seconds (default: 60s)",
+        help=f"how long to wait, {TIME_HELP} (default: 60s)",
     )
     check.add_argument("--json", action="store_true", help="print JSON")
     placeless(commands, "models", "list the forms of a model selector, and what is missing for each", run_list, LIST)
@@ -436,7 +437,8 @@ def run_check(args: argparse.Namespace) -> int:
     """Run `recall judges check`."""
     parse(args.selector)
     said: list[str] = []
-    settings = ModelSettings(timeout=args.timeout, retry=Retry(attempts=1, total=args.timeout), say=said.append)
+    timeout = args.timeout / 1000
+    settings = ModelSettings(timeout=timeout, retry=Retry(attempts=1, total=timeout), say=said.append)
     start = clock.monotonic()
     try:
         with resolve(args.selector, settings=settings) as model:

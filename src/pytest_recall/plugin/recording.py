@@ -6,7 +6,6 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +20,7 @@ from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import LATER, WATCH
 from pytest_recall.replay.budget import dollars_of
 from pytest_recall.replay.exchange import KINDS, CallKind
+from pytest_recall.replay.record_option import check_record_option, record_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -125,18 +125,11 @@ def recording(config: pytest.Config) -> Recording:
     """Return what the command line asks for. Raises pytest.UsageError."""
     option = config.option
     record, replay = option.recall_record, option.recall_replay
-    if record is not None and replay is not None:
-        raise pytest.UsageError("--record and --replay exclude each other; --record=missing combines the two")
+    with options.usage_errors():
+        check_record_option(record, replay, config.invocation_params.dir)
     if option.recall_batch and replay is not None:
         raise pytest.UsageError("--batch is about calls that are sent, and --replay sends none; leave one of them out")
-    mode, given = _mode_of(option)
-    if mode == "record" and record.lower().partition(":")[0] == "missing":
-        raise pytest.UsageError(f"--record={record}: did you mean --record=missing{record[len('missing') :]}?")
-    if mode == "record" and given == record and not (config.invocation_params.dir / record).is_dir():
-        word, colon, rest = record.partition(":")
-        if get_close_matches(word, ["missing"], cutoff=0.8):
-            meant = f"--record=missing{colon}{rest}"
-            raise pytest.UsageError(f"--record={record}: no such folder; did you mean {meant}? make it first if not")
+    mode, given = record_option(record, replay)
     if option.recall_replay_max_age is not None and (mode != "replay" or option.recall_replay_max_age < 0):
         problem = "goes with --replay" if mode != "replay" else "is a number of days, 0 or more"
         raise pytest.UsageError(f"--replay-max-age {problem}")
@@ -171,18 +164,6 @@ def recording(config: pytest.Config) -> Recording:
         dry_file=str(config.invocation_params.dir / found_in) if (found_in := option.recall_dry_run_file) else "",
         requests=str(config.invocation_params.dir / into) if (into := option.recall_dry_run_requests) else "",
     )
-
-
-def _mode_of(option: Any) -> tuple[CassetteMode, str]:
-    """Return what `--record` and `--replay` ask for, and the folder of cassettes that is given; empty if none is."""
-    record, replay = option.recall_record, option.recall_replay
-    if replay is not None:
-        return "replay", replay
-    if record is None:
-        return "off", ""
-    if record == "missing" or record.startswith("missing:"):
-        return "missing", record[len("missing:") :]
-    return "record", record
 
 
 def wanted_of(config: pytest.Config) -> frozenset[str]:
@@ -288,7 +269,7 @@ def guarded(config: pytest.Config) -> Iterator[None]:
         from pytest_recall.replay import files_read
 
         files_read.watch()
-    mode, given = _mode_of(known)
+    mode, given = record_option(known.recall_record, known.recall_replay)
     if known.help or known.version or mode == "off":
         yield
         return

@@ -13,12 +13,12 @@ from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import (
     Commands,
     add_files,
+    add_filters,
     case_paths,
     command,
     context_of,
     counted,
     journals,
-    names,
     place_of,
     say,
 )
@@ -182,8 +182,7 @@ def add_compare(commands: Commands) -> None:
     shape = parser.add_mutually_exclusive_group()
     shape.add_argument("--json", action="store_true", help="print JSON")
     shape.add_argument("--markdown", action="store_true", help="print Markdown, as for a pull request")
-    parser.add_argument("--scenarios", default="", metavar="A,B", help="compare cases of these scenarios only")
-    parser.add_argument("--dimensions", default="", metavar="A,B", help="compare cases of these dimensions only")
+    add_filters(parser, "compare cases")
     parser.add_argument(
         "--include-changed", action="store_true", help="also compare cases whose text or judges changed"
     )
@@ -218,8 +217,8 @@ def run_compare(args: argparse.Namespace) -> int:
     found = compare(
         *named_apart(base, head, [folder.resolve().as_posix() for folder in folders]),
         alpha=args.alpha,
-        scenarios=names(args.scenarios),
-        dimensions=names(args.dimensions),
+        scenarios=args.scenarios,
+        dimensions=args.dimensions,
         include_changed=args.include_changed,
         calibrations=finish.calibrations(place, base, head),
     )
@@ -261,7 +260,7 @@ def _benches(args: argparse.Namespace) -> int | None:
         asked.append(read_repeats(folder, name))
     if asked[0] == asked[1]._replace(name=args.base):
         raise RecallError(f"{args.base} and {args.head} are the same journal; name two")
-    categories = list(map(category_name, names(args.dimensions)))
+    categories = list(map(category_name, args.dimensions))
     found = compare_benches(asked[0], asked[1], alpha=args.alpha, categories=categories)
     judged = [one for name, one in found.metrics.items() if name in JUDGED]
     if args.fail_on == "any-flip" and not judged:

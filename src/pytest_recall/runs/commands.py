@@ -33,7 +33,7 @@ written, and all of it is written or nothing. Read the diff first:
   recall accept latest --dry-run              what would change
   recall accept latest                        every case that failed and can be accepted by its answer
   recall accept latest late-fee --by "Ana"    one case
-  recall accept latest --record /tmp/tapes    of a run with `--record /tmp/tapes`
+  recall accept latest --cassettes /tmp/tapes  of a run with `--record /tmp/tapes`
 
 Only `exact`, `numeric` and `token_f1` compare the whole answer with `expected`. A case that a model, a judge of your
 own or another judge decides is listed with its place: edit it. A replayed answer is listed as well, since the
@@ -57,7 +57,7 @@ def add_accept(commands: Commands) -> None:
     parser.add_argument("--scenarios", type=names, default=(), metavar="A,B", help="only cases of these scenarios")
     parser.add_argument("--by", metavar="NAME", help="who accepts (default: git's user.name)")
     parser.add_argument(
-        "--record",
+        "--cassettes",
         type=Path,
         metavar="DIR",
         help="the folder that the run was recorded into (default: eval/cassettes, where nothing is copied)",
@@ -74,11 +74,11 @@ def run_accept(args: argparse.Namespace) -> int:
     if not by:
         given = "--by is empty" if args.by is not None else "git has no user.name here"
         raise RecallError(f"who accepts is not known: {given}; give --by NAME")
-    if args.record is not None and not args.record.is_dir():
-        raise RecallError(f"--record: {args.record} is not a folder; give the one that the run was recorded into")
+    if args.cassettes is not None and not args.cassettes.is_dir():
+        raise RecallError(f"--cassettes: {args.cassettes} is not a folder; give the one that the run was recorded into")
     now = clock.now()
     asked = Asked(
-        tuple(dict.fromkeys(args.cases)), args.scenarios, by, now, today_in(os.environ, now.date()), args.record
+        tuple(dict.fromkeys(args.cases)), args.scenarios, by, now, today_in(os.environ, now.date()), args.cassettes
     )
     place.artifacts.make()
     with locked(place.lock):

@@ -7,11 +7,11 @@ import argparse
 from pytest_recall.cli.common import (
     Commands,
     add_files,
+    add_filters,
     case_paths,
     command,
     context_of,
     marked_in,
-    names,
     note_affected,
     place_of,
     say,
@@ -33,8 +33,7 @@ def add_select(commands: Commands) -> None:
     parser.add_argument("--mode", help="pr, nightly, all or observe (default: as `pytest -p recall` would have it)")
     parser.add_argument("--date", metavar="YYYY-MM-DD", help="the day (default: today in UTC)")
     parser.add_argument("--seed", help="what draws the new cases (default: the pull request, else the date)")
-    parser.add_argument("--scenarios", default="", metavar="A,B", help="choose from these scenarios only")
-    parser.add_argument("--dimensions", default="", metavar="A,B", help="choose from these dimensions only")
+    add_filters(parser, "choose cases")
     parser.add_argument("--ids", action="store_true", help="print the ids only, one a line")
     add_files(parser)
 
@@ -43,7 +42,7 @@ def run_select(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
     context, rubric = context_of(place, CommandLine(date=args.date, seed=args.seed, mode=args.mode))
-    wanted = Filters(scenarios=names(args.scenarios), dimensions=names(args.dimensions))
+    wanted = Filters(scenarios=args.scenarios, dimensions=args.dimensions)
     note_affected(place, context, rubric)
     plan = make_plan(place, case_paths(place, args), context, rubric, wanted, complete=True)
     plan = with_marked(plan, marked_in(place))

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from pytest_recall.cli.common import (
     Commands,
     add_files,
+    add_filters,
     case_paths,
     command,
     context_of,
     dollars,
     marked_in,
-    names,
     note_affected,
     place_of,
 )
@@ -69,12 +69,11 @@ def add_estimate(commands: Commands) -> None:
     parser.add_argument("--date", metavar="YYYY-MM-DD", help="the day (default: today in UTC)")
     parser.add_argument("--seed", help="what draws the new cases (default: the pull request, else the date)")
     parser.add_argument("--model", metavar="NAME", help="the model of the agent (default: `model_primary`)")
-    parser.add_argument("--scenarios", default="", metavar="A,B", help="choose from these scenarios only")
-    parser.add_argument("--dimensions", default="", metavar="A,B", help="choose from these dimensions only")
+    add_filters(parser, "choose cases")
     parser.add_argument("--baselines", metavar="A,B", help="baselines to estimate in place of the rubric's, or `none`")
     parser.add_argument("--batch", action="store_true", help="show the cost with and without batches")
     parser.add_argument("--runs", type=_count, default=RUNS, metavar="N", help="how many earlier runs to read")
-    parser.add_argument("--budget", type=dollars, metavar="USD", help="exit with 1 if the estimate is above this")
+    parser.add_argument("--fail-above", type=dollars, metavar="USD", help="exit with 1 if the estimate is above this")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_files(parser)
 
@@ -89,7 +88,7 @@ def run_estimate(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
     context, rubric = context_of(place, CommandLine(date=args.date, seed=args.seed, mode=args.mode, model=args.model))
-    wanted = Filters(scenarios=names(args.scenarios), dimensions=names(args.dimensions))
+    wanted = Filters(scenarios=args.scenarios, dimensions=args.dimensions)
     note_affected(place, context, rubric)
     plan = make_plan(place, case_paths(place, args), context, rubric, wanted, complete=True)
     marked = marked_in(place)
@@ -121,9 +120,9 @@ def run_estimate(args: argparse.Namespace) -> int:
     else:
         print("\n".join([*render.estimate_lines(found, len(records), without), *notes]))
     print(f"recall: {slice_line(plan.header('', ''))}", file=sys.stderr)
-    if args.budget is None:
+    if args.fail_above is None:
         return 0
-    problem = render.beyond(found, args.budget, without)
+    problem = render.beyond(found, args.fail_above, without)
     if problem:
         print(f"recall: {problem}", file=sys.stderr)
     return int(bool(problem))

@@ -342,21 +342,21 @@ def estimate_json(
     }
 
 
-def beyond(found: Mapping[str, Estimate], budget: float, directly: Mapping[str, Estimate] | None = None) -> str:
-    """Return why all agents together are not known to be within `budget`, in US dollars; empty if they are.
+def beyond(found: Mapping[str, Estimate], most: float, directly: Mapping[str, Estimate] | None = None) -> str:
+    """Return why all agents together are not known to cost at most `most`, in US dollars; empty if they are.
 
     What batches take is known of cases that ran by batch alone; with others all of it has to be within,
     though it is made `directly`.
     """
     amount = _usd(found)
-    if amount.total > budget:
-        return f"{_estimate_words(amount)} is more than the budget of {dollars(budget)}"
+    if amount.total > most:
+        return f"{_estimate_words(amount)} is more than {dollars(most)}"
     if amount.unknown:
         unknown = _cases(found, amount.unknown)
-        return f"the budget of {dollars(budget)} may be too small: the cost of {unknown} is unknown"
-    if directly is not None and amount.assumed and _usd(directly).total > budget:
+        return f"it may be more than {dollars(most)}: the cost of {unknown} is unknown"
+    if directly is not None and amount.assumed and _usd(directly).total > most:
         return (
-            f"the budget of {dollars(budget)} may be too small: of {_cases(found, amount.assumed)} no run by batch is"
+            f"it may be more than {dollars(most)}: of {_cases(found, amount.assumed)} no run by batch is"
             f" known, and directly the slice costs {_estimate_words(_usd(directly))}"
         )
     return ""

@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_recall.cli.common import BUDGET_HELP, add_cassette, cassette_mode, check_cassette, dollars, project, say
+from pytest_recall.cli.common import BUDGET_HELP, add_record, dollars, project, recording_of, say
 
 if TYPE_CHECKING:
     from pytest_recall.datasets.cases import DatasetCases
@@ -45,7 +45,7 @@ def models_of(args: argparse.Namespace) -> dict[str, Model]:
 
     place, rubric = project()
     found: dict[str, Model] = {}
-    player = player_of(rubric, cassette_mode(args))
+    player = player_of(rubric, recording_of(args).mode)
     if args.reader is not None:
         found["reader"] = model_of(args.reader, "worker", player=player, root=place.root, say=say, ready=False)
     if args.judge:
@@ -58,7 +58,7 @@ def _run_models(args: argparse.Namespace, meter: Meter | None, mode: CassetteMod
     from pytest_recall.trials.model_calls import RunModels
 
     place, rubric = project()
-    given = args.record or args.replay
+    given = recording_of(args).folder
     return RunModels(place, rubric, mode, Path.cwd() / given if given else None, meter, here=here)
 
 
@@ -118,7 +118,7 @@ def asked_models(
     if args.reader is None and not here:
         yield None
         return
-    mode: CassetteMode = "off" if args.reader is None else cassette_mode(args)
+    mode: CassetteMode = "off" if args.reader is None else recording_of(args).mode
     calls = _run_models(args, meter, mode, here=here)
     scenario = _scenario(arguments)
     with ExitStack() as stack:
@@ -155,7 +155,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="SELECTOR",
         help="a model that judges whether an answer is correct, by the paper's rule; several are a panel",
     )
-    add_cassette(parser, "; each question has its own", "the reader and the judges")
+    add_record(parser, "; each question has its own", "the reader and the judges")
     parser.add_argument("--budget", type=dollars, metavar="USD", help=BUDGET_HELP)
 
 
@@ -172,7 +172,7 @@ def check(args: argparse.Namespace, clients: Sequence[Client]) -> None:
         raise RecallError(f"{given[0]} is about the calls of models; name one with --reader or --judge, or remove it")
     if args.reader_prompt is not None and args.reader is None:
         raise RecallError("--reader-prompt is the prompt of a reader; name one with --reader, or remove it")
-    check_cassette(args)
+    recording_of(args)
     if args.replay is not None and args.budget is not None:
         raise RecallError("--budget is about calls that are made, and --replay makes none; give one of them")
     for client in clients:
@@ -204,7 +204,7 @@ def judge_answers(
     from pytest_recall.files.errors import RecallError
 
     place, rubric = project()
-    calls = _run_models(args, meter, cassette_mode(args))
+    calls = _run_models(args, meter, recording_of(args).mode)
     panel = _panel(args, partial(calls.model, kind="judge", root=place.root, say=say, ready=True))
     judge = AnswerJudge(bench, panel, rubric, calls)
     # Judges that are recorded one after the other must not take each other's cassettes.

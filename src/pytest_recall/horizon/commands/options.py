@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_recall.cli.common import counted, milliseconds, say
+from pytest_recall.cli.common import TIME_HELP, counted, duration, say
 from pytest_recall.files.disk import make_ignored
 from pytest_recall.files.duration import show_duration
 from pytest_recall.files.errors import RecallError
@@ -296,10 +296,9 @@ def add_model(parser: argparse.ArgumentParser, *, tokens: int, timeout: int, tem
     parser.add_argument("--max-tokens", type=count, metavar="N", help=f"the longest reply (default: {tokens})")
     parser.add_argument(
         "--timeout",
-        type=milliseconds,
+        type=duration,
         metavar="TIME",
-        help="how long one reply may take, like 90s or 2m; a number alone is in milliseconds"
-        f" (default: {show_duration(timeout)})",
+        help=f"how long one reply may take, {TIME_HELP} (default: {show_duration(timeout)})",
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_recall.cli.common import milliseconds, say
+from pytest_recall.cli.common import TIME_HELP, duration, say
 from pytest_recall.files.errors import RecallError
 
 PICTURE = "heatmap.png"
@@ -33,10 +33,9 @@ def add_published(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--grpc-timeout",
-        type=milliseconds,
+        type=duration,
         metavar="TIME",
-        help="how long one call of a gRPC memory may take, like 90s or 2m; a number alone is in milliseconds"
-        " (default: 120s)",
+        help=f"how long one call of a gRPC memory may take, {TIME_HELP} (default: 120s)",
     )
     parser.add_argument("--heatmap", action="store_true", help="print the figures of categories by checkpoint, as JSON")
     parser.add_argument("--no-heatmap-png", action="store_true", help=f"draw no {PICTURE}, and no SVG")

@@ -11,13 +11,25 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_recall.cli.common import BUDGET_HELP, Commands, dollars, milliseconds, placeless, project, say
+from pytest_recall.cli.common import (
+    BUDGET_HELP,
+    TIME_HELP,
+    Commands,
+    add_record,
+    dollars,
+    duration,
+    placeless,
+    project,
+    recording_of,
+    say,
+)
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import PERSONAS, find_place
 from pytest_recall.files.wording import listed, plural
 from pytest_recall.horizon.commands.options import add_dates, profile_of, say_dates
 from pytest_recall.horizon.commands.published import add_published, draw, grid, settle_published, with_timeout
 from pytest_recall.horizon.commands.several import personas_of, run_each
+from pytest_recall.replay.record_option import RecordOption
 
 if TYPE_CHECKING:
     from pytest_recall.horizon.parts import Parts
@@ -25,7 +37,6 @@ if TYPE_CHECKING:
     from pytest_recall.horizon.profile_file import BenchSettings
     from pytest_recall.horizon.run import BenchOutcome
     from pytest_recall.replay.budget import Meter
-    from pytest_recall.replay.tape import CassetteMode
     from pytest_recall.trials.model_calls import RunModels
 
 
@@ -92,20 +103,24 @@ def add_bench(commands: Commands) -> None:
     parser.add_argument("--seed", type=int, metavar="N", help="what decides order and sample; 0 keeps the order")
     parser.add_argument(
         "--timeout",
-        type=milliseconds,
+        type=duration,
         metavar="TIME",
-        help="how long the memory may take for one question, like 90s or 2m; a number alone is in milliseconds"
-        " (default: the profile's, or 30s)",
+        help=f"how long the memory may take for one question, {TIME_HELP} (default: the profile's, or 30s)",
     )
     parser.add_argument(
         "--model-timeout",
-        type=milliseconds,
+        type=duration,
         metavar="TIME",
-        help="how long one attempt at a call of a judge or of --answer may take, like 90s or 2m; a number alone is in"
-        " milliseconds (default: the profile's, or 120s)",
+        help=f"how long one attempt at a call of a judge or of --answer may take, {TIME_HELP}"
+        " (default: the profile's, or 120s)",
     )
     parser.add_argument("--concurrency", type=int, metavar="N", help="questions at once")
-    parser.add_argument("--sample", type=int, metavar="N", help="older questions at each checkpoint (default: all)")
+    parser.add_argument(
+        "--sample",
+        type=int,
+        metavar="N",
+        help="ask N of the older questions at each checkpoint, from each category by its share (default: all)",
+    )
     parser.add_argument(
         "--judge-memory-window",
         type=int,
@@ -146,17 +161,7 @@ def add_bench(commands: Commands) -> None:
         metavar="USD",
         help=BUDGET_HELP,
     )
-    parser.add_argument(
-        "--record",
-        nargs="?",
-        const="",
-        metavar="DIR",
-        help="record the calls of the models into cassettes below DIR (default: eval/cassettes); --record=missing"
-        " replays what is there and records the rest, --record=missing:DIR below DIR",
-    )
-    parser.add_argument(
-        "--replay", nargs="?", const="", metavar="DIR", help="replay them from cassettes below DIR (the same default)"
-    )
+    add_record(parser)
     parser.add_argument(
         "--dry-run",
         action="store_true",
@@ -293,10 +298,9 @@ def _check(args: argparse.Namespace) -> None:
     """Refuse options that would have no effect."""
     if args.out is not None and args.resume is not None:
         raise RecallError("--out and --resume both name the folder of the run; give one of them")
-    spends = args.budget is not None or args.record is not None
-    if args.replay is not None and spends:
-        other = "--budget" if args.record is None else "--record"
-        raise RecallError(f"{other} is about calls that are made, and --replay makes none; give one of them")
+    recording_of(args)
+    if args.replay is not None and args.budget is not None:
+        raise RecallError("--budget is about calls that are made, and --replay makes none; give one of them")
     if args.fresh and (args.resume is not None or args.skip_catchup_ingest):
         other = "--resume" if args.resume is not None else "--skip-catchup-ingest"
         raise RecallError(f"{other} resumes a run, and --fresh asks all of it again; give one of them")
@@ -328,16 +332,8 @@ def _calls(args: argparse.Namespace, meter: Meter | None, settings: BenchSetting
 
     root = Path.cwd()
     place, rubric = project()
-    mode: CassetteMode = "off"
-    given = args.replay
-    if args.dry_run:
-        given = None  # Nothing is asked, and so nothing recorded.
-    elif args.replay is not None:
-        mode = "replay"
-    elif args.record is not None:
-        mode, given = "record", args.record
-        if given == "missing" or given.startswith("missing:"):
-            mode, given = "missing", given[len("missing:") :]
+    # In a dry run nothing is asked, and so nothing recorded.
+    mode, given = RecordOption("off") if args.dry_run else recording_of(args)
     folder = root / given if given else place.cassettes
     if mode == "replay" and not folder.is_dir():
         raise RecallError(f"--replay: {place.name(folder)}: no such directory; --record makes recordings there")
