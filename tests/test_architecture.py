@@ -233,11 +233,8 @@ WORLD = {
             "client",
             "command",
             "filled",
-            "fingerprint",
             "grpc_service",
             "http_service",
-            "input_log",
-            "inputs",
             "mcp_process",
             "mcp_server",
         ),
@@ -245,8 +242,8 @@ WORLD = {
     },
     "metrics": set(),
     "models": {
-        *("batch_apis", "batch_file", "batch_queue", "prices", "process", "programs", "python_model"),
-        *("rate_limiter", "resolve", "sdk", "waiting"),
+        *("batch_apis", "batch_file", "batch_queue", "fingerprint", "input_log", "inputs", "model_notes", "prices"),
+        *("process", "programs", "provider", "python_model", "rate_limiter", "resolve", "sdk", "waiting"),
     },
     "replay": {
         *(

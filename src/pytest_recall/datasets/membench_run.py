@@ -43,12 +43,12 @@ from pytest_recall.files.pace import Pace
 from pytest_recall.judges.built_in import benchmark
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.filled import FILLED, FilledMark
-from pytest_recall.memory.fingerprint import fingerprint
-from pytest_recall.memory.inputs import NAME as NOTE
-from pytest_recall.memory.inputs import InputsNote, rerun_reason
 from pytest_recall.memory.session import Memory
 from pytest_recall.metrics.measures import JUDGED
 from pytest_recall.metrics.retrieval import Retrieval
+from pytest_recall.models.fingerprint import fingerprint
+from pytest_recall.models.inputs import NAME as NOTE
+from pytest_recall.models.inputs import InputsNote, rerun_reason
 from pytest_recall.replay.exchange import Call
 from pytest_recall.schedule.boxes import DATASET
 from pytest_recall.trials.cost import Spend, of_run, spend_of, total

@@ -23,8 +23,8 @@ from pytest_recall.horizon.result import LEXICAL, MEMORY_CODE, MEMORY_SETTINGS, 
 from pytest_recall.judges import memory_judge
 from pytest_recall.judges.panel import Panel
 from pytest_recall.memory.client import Client
-from pytest_recall.memory.fingerprint import Fingerprint, fingerprint
 from pytest_recall.memory.resolve import resolve as memory_of
+from pytest_recall.models.fingerprint import Fingerprint, fingerprint
 from pytest_recall.replay.exchange import CallKind
 from pytest_recall.trials.model_calls import Counted, RunModels
 

@@ -30,10 +30,10 @@ from pytest_recall.horizon.retrieval import AskedAfter, RetrievalReport, retriev
 from pytest_recall.horizon.run_file import PERSONA, RESULT, RunFiles, ToldDays, begun, held, write_result
 from pytest_recall.memory.client import own_time
 from pytest_recall.memory.filled import FILLED
-from pytest_recall.memory.inputs import InputsNote
 from pytest_recall.memory.session import Memory
 from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.metrics.floors import SizedUnit
+from pytest_recall.models.inputs import InputsNote
 from pytest_recall.schedule.boxes import PROFILE
 from pytest_recall.trials.concurrency import Loop
 from pytest_recall.trials.drive import IN_A_ROW, Driver, SpentError

@@ -19,8 +19,8 @@ from pytest_recall.horizon.published import evaluation_of, failure_line, questio
 from pytest_recall.horizon.result import CODE_CHANGED, Configuration, differences, header_of_settings
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.filled import FilledMark
-from pytest_recall.memory.inputs import NAME as NOTE
-from pytest_recall.memory.inputs import rerun_reason
+from pytest_recall.models.inputs import NAME as NOTE
+from pytest_recall.models.inputs import rerun_reason
 from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_journal, set_aside, told_aside
 from pytest_recall.trials.record import Header, Record
 

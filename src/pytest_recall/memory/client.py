@@ -14,8 +14,8 @@ from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from pytest_recall.files import clock
 from pytest_recall.files.context_values import assigned
 from pytest_recall.files.wording import one_line
-from pytest_recall.memory.fingerprint import files_of
-from pytest_recall.memory.inputs import Inputs
+from pytest_recall.models.fingerprint import files_of
+from pytest_recall.models.inputs import Inputs
 from pytest_recall.models.model import Model
 from pytest_recall.trials.execution import passage_of as given_passage
 from pytest_recall.trials.trial import Passage

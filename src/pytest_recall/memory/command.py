@@ -11,8 +11,8 @@ from urllib.parse import quote
 from pytest_recall.cases.memory_part import MAX_LIMIT, MemoryFault, QueryContext
 from pytest_recall.files.wording import one_line
 from pytest_recall.memory.client import Client, patience
-from pytest_recall.memory.fingerprint import program_files
 from pytest_recall.models import process
+from pytest_recall.models.fingerprint import program_files
 from pytest_recall.models.model import ModelError
 from pytest_recall.models.waiting import Channel
 from pytest_recall.replay.exchange import Request, Response

@@ -14,8 +14,8 @@ from pytest_recall.files.context_values import assigned
 from pytest_recall.files.errors import nearest
 from pytest_recall.files.own_programs import OWN
 from pytest_recall.files.wording import one_line
-from pytest_recall.memory.fingerprint import program_files
 from pytest_recall.models import process
+from pytest_recall.models.fingerprint import program_files
 from pytest_recall.models.model import ModelError
 
 if TYPE_CHECKING:

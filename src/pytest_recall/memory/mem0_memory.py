@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.dense import embed, embedded
+from pytest_recall.models.inputs import Inputs
 from pytest_recall.models.model import Ask, Message, Model, ModelError
 from pytest_recall.models.programs import SubprocessModel
 from pytest_recall.models.provider import Provider
@@ -86,6 +88,14 @@ class Mem0(Client):
             self.elsewhere = "its model is not one of a provider"
         self._memory: Any = None
         self._sources: dict[str, str | None] = {}
+
+    def code(self) -> Iterable[Path]:
+        """Return the files that say how it works, and those of its model that are the user's."""
+        return [*super().code(), *(() if self.model is None else self.model.code())]
+
+    def inputs(self, models: Collection[tuple[str, int | None]] = ()) -> Inputs:
+        """Return what its model has read."""
+        return Inputs() if self.model is None else self.model.inputs(models)
 
     def ready(self) -> None:
         """Raise MemoryFault if a package is not installed, or something is missing for the model."""

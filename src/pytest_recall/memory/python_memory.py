@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import sys
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -16,10 +15,10 @@ from pytest_recall.cases.memory_part import MemoryClient, MemoryFault, QueryCont
 from pytest_recall.files.errors import nearest
 from pytest_recall.files.wording import one_line
 from pytest_recall.memory.client import Client, patience
-from pytest_recall.memory.fingerprint import code_of, files_of
-from pytest_recall.memory.input_log import inputs_of, observed
-from pytest_recall.memory.inputs import Inputs
 from pytest_recall.memory.selector import DISPLAYED
+from pytest_recall.models.fingerprint import code_of, files_of, selected_files
+from pytest_recall.models.input_log import inputs_of, observed
+from pytest_recall.models.inputs import Inputs
 from pytest_recall.models.model import ModelError
 from pytest_recall.models.python_model import load
 
@@ -166,9 +165,7 @@ class Imported(Own):
     def code(self) -> Iterable[Path]:
         """Return the files of the object's classes, and the one that the selector names."""
         made_of = list(super().code())  # First, since it imports the module.
-        file = self._root / self._place if self._place.endswith(".py") else None
-        named = getattr(sys.modules.get(self._place), "__file__", None) if file is None else str(file)
-        return [*made_of, *([Path(named)] if named else [])]
+        return [*made_of, *selected_files(self._place, self._root)]
 
     @property
     def _is_there(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +14,7 @@ from urllib.parse import quote
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import one_line
 from pytest_recall.models import process
+from pytest_recall.models.fingerprint import program_files
 from pytest_recall.models.model import Ask, ModelError, Reply, Selector, StopReason, prompt_of, unheeded
 from pytest_recall.models.provider import ModelSettings, Provider
 from pytest_recall.models.rate import is_temporary
@@ -298,6 +299,12 @@ class AgentModel(SubprocessModel):
 
 class CommandModel(SubprocessModel):
     """A program of the user's, in the user's folder."""
+
+    elsewhere = "it is a program"
+
+    def code(self) -> Iterable[Path]:
+        """Return the files that the command line names."""
+        return program_files(self._argv, self._root, self._environ)
 
     def _command(self) -> Sequence[str]:
         try:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from pytest_recall.models.inputs import Inputs
 from pytest_recall.models.model import Ask, ModelError, Reply, Selector
 from pytest_recall.models.rate import Retry, wait
 from pytest_recall.models.waiting import Break, Breaks
@@ -60,6 +62,10 @@ class Provider(ABC):
     """Who sells it, by the name of the price list; None if no vendor does, or it is unknown."""
     url: str | None = None
     """Where it is, if that is not where its vendor has it."""
+    elsewhere = ""
+    """Why it cannot be known what code of the user's it is, as with a memory; empty if it can, or it is none."""
+    observable = False
+    """Whether it is code of the user's in this process, which is seen as it works."""
 
     def __init__(self, selector: Selector, environ: Mapping[str, str], settings: ModelSettings, breaks: Breaks) -> None:
         self._selector = selector
@@ -72,6 +78,17 @@ class Provider(ABC):
     def name(self) -> str:
         """Return the selector, as the person wrote it."""
         return self._selector.text
+
+    def code(self) -> Iterable[Path]:
+        """Return the files of the user's that say how it works; none of a model that a vendor sells."""
+        return ()
+
+    def inputs(self, models: Collection[tuple[str, int | None]] = ()) -> Inputs:
+        """Return what it has read so far beside its code, as far as that was noted.
+
+        `models` are the hosts and ports to which calls of models were heard: what is there is no part of it.
+        """
+        return Inputs()
 
     def ready(self) -> None:
         """Raise ModelError if something is missing here: a package, a key, a program. Nothing is asked."""

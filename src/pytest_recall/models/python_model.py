@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import wait as wait_for
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -19,6 +19,9 @@ from zlib import crc32
 
 from pytest_recall.files.errors import nearest
 from pytest_recall.files.wording import one_line
+from pytest_recall.models.fingerprint import code_of, selected_files
+from pytest_recall.models.input_log import inputs_of, observed
+from pytest_recall.models.inputs import Inputs
 from pytest_recall.models.model import Ask, ModelError, Reply, Selector, place_and_name, prompt_of, unheeded
 from pytest_recall.models.provider import ModelSettings, Provider
 from pytest_recall.models.waiting import Breaks
@@ -116,6 +119,8 @@ class OwnModel(Provider):
     first parameter is annotated as Ask gets the ask; it may return a Reply, and may be async.
     """
 
+    observable = True
+
     def __init__(
         self, selector: Selector, environ: Mapping[str, str], settings: ModelSettings, breaks: Breaks, root: Path
     ) -> None:
@@ -124,6 +129,14 @@ class OwnModel(Provider):
         self._lock = Lock()
         self._found: Any = None
         self._loop: _Loop | None = None
+
+    def code(self) -> Iterable[Path]:
+        """Return the file that the selector names."""
+        return selected_files(place_and_name(self._selector.target)[0], self._root)
+
+    def inputs(self, models: Collection[tuple[str, int | None]] = ()) -> Inputs:
+        """Return what it has read."""
+        return inputs_of(self.name, lambda: code_of(self.code()), models)
 
     def close(self) -> None:
         """End the thread of async functions."""
@@ -138,7 +151,8 @@ class OwnModel(Provider):
     def _object(self) -> Any:
         with self._lock:
             if self._found is None:
-                self._found = self._load()
+                with observed(self.name):
+                    self._found = self._load()
             return self._found
 
     def _load(self) -> Any:
@@ -152,6 +166,10 @@ class OwnModel(Provider):
 
     def _once(self, ask: Ask, timeout: float) -> Reply:
         found = self._object()
+        with observed(self.name):
+            return self._reply(found, ask, timeout)
+
+    def _reply(self, found: Any, ask: Ask, timeout: float) -> Reply:
         method = getattr(found, "ask", None)
         none: tuple[str, ...] = ()
         if callable(method):

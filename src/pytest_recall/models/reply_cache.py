@@ -33,9 +33,10 @@ class Turns:
 
     asked: Counter[str] = field(default_factory=Counter)
 
-    def key(self, selector: str, ask: Ask) -> str:
-        """Return the key of what `selector` is asked now."""
-        text = json.dumps([selector, asdict(ask)], sort_keys=True, default=list)
+    def key(self, selector: str, ask: Ask, identity: str = "") -> str:
+        """Return the key of what `selector` is asked now; `identity` tells apart what has the same one."""
+        known = [selector, identity] if identity else [selector]
+        text = json.dumps([*known, asdict(ask)], sort_keys=True, default=list)
         self.asked[text] += 1
         return hashlib.sha256(f"{self.asked[text]}\0{text}".encode("ascii")).hexdigest()
 
@@ -43,6 +44,8 @@ class Turns:
 @dataclass
 class Keeper:
     """A model that is asked for what is not kept. `paid` takes in each reply that it gave, with the model.
+
+    `identity` tells its replies apart from those of another one of this name, and `note` is called before one is kept.
 
     `failures` are the calls that came to nothing: they are not kept, but not made again either
     as long as the mapping is the same.
@@ -53,6 +56,8 @@ class Keeper:
     failures: MutableMapping[str, ModelError]
     paid: Callable[[Model, Reply], None]
     turns: Turns = field(default_factory=Turns)
+    identity: str = ""
+    note: Callable[[], object] = tuple
 
     @property
     def name(self) -> str:
@@ -61,7 +66,7 @@ class Keeper:
 
     def ask(self, ask: Ask) -> Reply:
         """Return the reply. Raises ModelError."""
-        key = self.turns.key(self.name, ask)
+        key = self.turns.key(self.name, ask, self.identity)
         if key in self.failures:
             raise self.failures[key]
         kept = self.store.find(key)
@@ -72,6 +77,7 @@ class Keeper:
         except ModelError as error:
             self.failures[key] = error
             raise
+        self.note()
         self.store.keep(key, reply)
         self.paid(self.model, reply)
         return reply
@@ -85,10 +91,11 @@ class Rehearsed:
     store: Store | None
     known: MutableMapping[str, bool]
     turns: Turns = field(default_factory=Turns)
+    identity: str = ""
 
     def ask(self, ask: Ask) -> Reply:
         """Return the kept reply, or one that can be read."""
-        key = self.turns.key(self.name, ask)
+        key = self.turns.key(self.name, ask, self.identity)
         kept = None if self.store is None else self.store.find(key)
         self.known[key] = kept is not None
         return kept or Reply(text=_readable(ask.schema or {}))

@@ -210,9 +210,9 @@ def run_membench(args: argparse.Namespace) -> int:
     """Run `recall memory run`."""
     from pytest_recall.datasets.cases import DatasetCases, dataset_of
     from pytest_recall.datasets.questions import LIMIT, SAMPLE, BenchFile
-    from pytest_recall.memory.input_log import watch
     from pytest_recall.memory.resolve import DEFAULT, resolve
     from pytest_recall.memory.selector import selected
+    from pytest_recall.models.input_log import watch
 
     if args.categories == ():
         raise RecallError("--categories: names nothing; give one or more, separated by commas")
@@ -374,7 +374,7 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
 
 def _ended(code: int, folders: Sequence[Path]) -> int:
     """Return the exit code of the command, and write down that it has left nothing open, if that is so."""
-    from pytest_recall.memory.inputs import end
+    from pytest_recall.models.inputs import end
 
     for folder in folders if code != 2 else ():
         end(folder)

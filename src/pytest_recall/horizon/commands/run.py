@@ -173,8 +173,8 @@ def add_bench(commands: Commands) -> None:
 
 def run_bench(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.memory.input_log import watch
-    from pytest_recall.memory.inputs import end
+    from pytest_recall.models.input_log import watch
+    from pytest_recall.models.inputs import end
 
     settle_published(args)
     _check(args)

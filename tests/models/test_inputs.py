@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.memory import inputs
 from pytest_recall.memory.client import Client
-from pytest_recall.memory.inputs import Inputs, InputsNote, end, file_digest, read_inputs, rerun_reason, write_inputs
+from pytest_recall.models import inputs
+from pytest_recall.models.inputs import Inputs, InputsNote, end, file_digest, read_inputs, rerun_reason, write_inputs
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""See what a memory in this process opens, lists, reads of the environment, starts and connects to, by audit events."""
+"""See what a memory or a model here opens, lists, reads of the environment, starts and connects to, by audit events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from importlib.util import source_from_cache
 from pathlib import Path
 from typing import Any
 
-from pytest_recall.memory.inputs import (
+from pytest_recall.models.inputs import (
     ABSENT,
     NAMES,
     Inputs,
@@ -36,7 +36,7 @@ _WRITES = os.O_WRONLY | os.O_RDWR | _NEW
 
 
 class InputLog:
-    """What one memory has read so far, each thing as it was when it was first read; and what it has made itself."""
+    """What a memory or a model has read so far, each thing as it was when it was first read; and what it has made."""
 
     def __init__(self) -> None:
         self.files: dict[str, str] = {}
@@ -128,7 +128,7 @@ def watch() -> None:
 
 
 def log_of(name: str) -> InputLog | None:
-    """Return the log of the memory of this name, None where none is kept."""
+    """Return the log of the memory or model of this name, None where none is kept."""
     if _logs is None:
         return None
     with _lock:

@@ -1,4 +1,4 @@
-"""What a memory is made of beside its code: what it opened, listed and read of the environment, kept with its run."""
+"""What a memory or a model is made of beside its code: what it opened, listed and read, kept with its run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pytest_recall.files.disk import read_text, write_text
 from pytest_recall.files.errors import RecallError
@@ -28,7 +28,7 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Inputs(NamedTuple):
-    """What a memory was made of, as far as that was seen while it worked.
+    """What a memory or a model was made of, as far as that was seen while it worked.
 
     `files` and `folders` have the digest of the content, or of the names in it, by path; of a folder the names in
     `outputs` do not count, which the memory has made itself. `variables` have a digest of the value, by a key that is
@@ -84,10 +84,15 @@ class Inputs(NamedTuple):
 
 
 class Observability(Protocol):
-    """What a client says of how far it can be seen what it is made of."""
+    """What a memory or a model says of how far it can be seen what it is made of."""
 
-    elsewhere: str
-    observable: bool
+    @property
+    def elsewhere(self) -> str:
+        """Why it cannot be known what it is made of; empty where it works in this process."""
+
+    @property
+    def observable(self) -> bool:
+        """Whether there may be more to it than its code, which is seen as it works."""
 
 
 class InputsRecord(NamedTuple):
@@ -104,12 +109,17 @@ def read_inputs(folder: Path) -> InputsRecord | None:
         return None
     try:
         plain = json.loads(read_text(path))
-        outputs = {str(name): tuple(map(str, names)) for name, names in plain["outputs"].items()}
-        unknown = tuple(map(str, plain["unknown"]))
-        known = {name: plain[name] for name in Inputs._fields}
-        return InputsRecord(Inputs(**{**known, "outputs": outputs, "unknown": unknown}), plain["ended"] is True)
+        return InputsRecord(inputs_of_plain(plain), plain["ended"] is True)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise RecallError(f"{path}: is not what a run writes; remove it, and all questions are asked again") from None
+
+
+def inputs_of_plain(plain: Mapping[str, Any]) -> Inputs:
+    """Return what a note has of them. Raises KeyError, TypeError or AttributeError for what is none."""
+    outputs = {str(name): tuple(map(str, names)) for name, names in plain["outputs"].items()}
+    unknown = tuple(map(str, plain["unknown"]))
+    known = {name: plain[name] for name in Inputs._fields}
+    return Inputs(**{**known, "outputs": outputs, "unknown": unknown})
 
 
 def write_inputs(folder: Path, inputs: Inputs, *, ended: bool) -> None:
@@ -127,10 +137,15 @@ def rerun_reason(folder: Path, client: Observability, *, ended: bool) -> str:
     record = read_inputs(folder)
     if record is None:
         record = InputsRecord(Inputs(unknown=("an earlier version ran it",) if client.observable else ()), ended)
+    return reason_of(record._replace(ended=ended and record.ended), client)
+
+
+def reason_of(record: InputsRecord, client: Observability) -> str:
+    """Return in words why what rests on a record has to be asked again; empty if it need not be."""
     if changed := record.inputs.changed:
         return changed
     unknown = client.elsewhere or record.inputs.unknowable
-    return f"what it is made of cannot be known, since {unknown}" if ended and record.ended and unknown else ""
+    return f"what it is made of cannot be known, since {unknown}" if record.ended and unknown else ""
 
 
 class InputsNote:

@@ -1,4 +1,4 @@
-"""Find the code that a memory system is made of, so that a run can tell whether it has changed since."""
+"""Find the code that a memory system or a model is made of, so that a run can tell whether it has changed since."""
 
 from __future__ import annotations
 
@@ -17,18 +17,36 @@ from pathlib import Path
 from typing import NamedTuple
 
 MOST_FILES = 2000
-"""Files that are read of one memory."""
+"""Files that are read of one memory or model."""
 _OURS = "pytest_recall"
 
 
 class Fingerprint(NamedTuple):
-    """What a memory was made of: a digest of its own code, and the versions of the packages that this imports.
+    """What a memory or a model was made of: a digest of its code, and the versions of the packages that this imports.
 
     `code` is empty where no file of it is here, as of a service.
     """
 
     code: str = ""
     packages: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """Return one digest of all of it; empty where nothing is known."""
+        if not self.code and not self.packages:
+            return ""
+        return sha256("\n".join((self.code, *self.packages)).encode()).hexdigest()
+
+    def changed_since(self, before: Fingerprint) -> str:
+        """Return in words what is another one than `before`; empty if nothing is, or that is not known."""
+        was, now = set(before.packages), set(self.packages)
+        if changed := [f"{one} is here now" for one in sorted(now - was)] or [
+            f"{one} is gone" for one in sorted(was - now)
+        ]:
+            return ", ".join(changed)
+        if before.code == self.code or not self.code:
+            return ""
+        return "its code has changed" if before.code else "it is not known of which code they are"
 
 
 def fingerprint(files: Iterable[Path]) -> Fingerprint:
@@ -111,6 +129,30 @@ def files_of(found: object) -> list[Path]:
         except (TypeError, OSError):  # Built in, or made as it runs.
             continue
     return paths
+
+
+def selected_files(place: str, root: Path) -> list[Path]:
+    """Return the file that a `python` selector names, as a file from `root` or as a module; nothing is imported.
+
+    Of a module that is below `root` or on the path it is the file; of an installed one, a file of its package.
+    """
+    if place.endswith(".py") or "/" in place or "\\" in place:
+        return [root / place]
+    named = getattr(sys.modules.get(place), "__file__", None)
+    if named:
+        return [Path(named)]
+    parts = place.split(".")
+    if found := _modules(root, parts):
+        return found
+    try:
+        spec = find_spec(parts[0])  # Of a name without a dot, nothing is imported for it.
+    except (ImportError, ValueError):
+        return []
+    if spec is None:
+        return []
+    folders = [Path(folder) for folder in spec.submodule_search_locations or ()]
+    within = [one for folder in folders for one in _modules(folder, parts[1:])]
+    return within or ([Path(spec.origin)] if spec.has_location and spec.origin else [])
 
 
 def _installed(path: Path) -> str:

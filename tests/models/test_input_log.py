@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.memory import input_log, inputs
-from pytest_recall.memory.inputs import Inputs
+from pytest_recall.models import input_log, inputs
+from pytest_recall.models.inputs import Inputs
 
 
 @pytest.fixture(autouse=True)

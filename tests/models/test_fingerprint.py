@@ -12,8 +12,8 @@ from types import ModuleType
 import pytest
 import yaml
 
-from pytest_recall.memory.fingerprint import Fingerprint, fingerprint
 from pytest_recall.memory.resolve import resolve
+from pytest_recall.models.fingerprint import Fingerprint, fingerprint
 
 MEMORY = """
 {imports}
