@@ -496,6 +496,23 @@ class TestRefused:
             assert any(line.startswith(f"ERROR: --recall-resume: {told} changed since ") for line in result.errlines)
         assert checkout.asked() == ["a"]
 
+    @pytest.mark.parametrize(
+        ("model", "edited"),
+        [("python:own/judge.py:model", "own/words.py"), ("command:python own/judge.py", "own/judge.py")],
+    )
+    def test_another_code_of_a_judge(self, pytester: pytest.Pytester, model: str, edited: str) -> None:
+        judge = "import words\nmodel = words.model\n"
+        files = {"own/judge.py": judge, "own/words.py": "def model(prompt): return ''\n"}
+        checkout = THREE.with_files(files).at(pytester)
+        checkout.run(*STOPPED, f"--judge={model}")
+        again = ("eval", "--recall-resume", f"--judge={model}")
+        (checkout.path / edited).write_text("# edited\n", encoding="utf-8")
+        result = checkout.run(*again)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert f"ERROR: --recall-resume: model_code.{model} changed since " in result.stderr.str()
+        (checkout.path / edited).write_text(files[edited], encoding="utf-8")
+        checkout.run(*again).assert_outcomes(passed=2)
+
     def test_what_replays_and_what_asks(self, checkout: Checkout) -> None:
         for more in (("--replay",), ()):
             result = checkout.run("eval", *more, "--recall-resume")

@@ -22,6 +22,7 @@ from pytest_recall.files.wording import one_line
 from pytest_recall.judges import paper
 from pytest_recall.judges.model_judges import ModelJudge
 from pytest_recall.judges.panel import Panel
+from pytest_recall.models.model_notes import NAME, ModelNotes
 from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.cost import Spend, spend_of
 from pytest_recall.trials.drive import IN_A_ROW, Driver, SpentError
@@ -61,8 +62,14 @@ class _Asked(NamedTuple):
 class AnswerJudge:
     """The models that judge the answers to a dataset's questions, and how they are asked."""
 
-    def __init__(self, bench: DatasetCases, panel: Panel, rubric: Settings, calls: RunModels) -> None:
+    def __init__(self, bench: DatasetCases, panel: Panel, rubric: Settings, calls: RunModels, folder: Path) -> None:
         self.calls = calls
+        self.notes = ModelNotes(
+            folder / NAME,
+            [("judge", one) for one in panel.roles.values()],
+            lambda: calls.memory.places,
+            replayed=calls.mode == "replay",
+        )
         self._bench = bench
         self._panel = panel
         # What is replayed was tried with the known answers when it was recorded.
@@ -94,7 +101,8 @@ class AnswerJudge:
         (call,) = judges_of(question, dataset, (), (JudgeCall(name=PAPER),))
         answer, case = Answer(text=trial.answer.text), _case(question, call)
         inquiry = paper.inquiry(answer, case, **call.arguments)
-        text = json.dumps([self.name, self._panel.audit, inquiry.version, inquiry.parts])
+        own = [self.notes.identities] if self.notes.identities else []
+        text = json.dumps([self.name, self._panel.audit, inquiry.version, inquiry.parts, *own])
         key = hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
         blank = Verdict(passed=None, judge=PAPER, version=inquiry.version, panel=self.name, asked=key)
         return _Asked(blank, lambda: self._judge(answer, case, **call.arguments))
@@ -172,6 +180,8 @@ def judge_all(
         )
     trials = {trial.case_id: trial for trial in found.trials}
     said = {id: judge.with_verdict(trials[id], *one) for id, one in _known(found, asked).items()}
+    for key, why in judge.notes.reasons.items():
+        tell(f"{folder}: the {key}: {why}; all answers are judged again")
     if said:
         tell(f"{folder}: {len(said):,} of {len(asked):,} answers are judged")
     if unrecorded := judge.calls.unrecorded(said):
@@ -180,7 +190,10 @@ def judge_all(
     passages = {} if found.record is None else newest(found.record)
     # The last line of a question is what tables are made of: where other judges have said something since, it says
     # again what these have said, and has no call, as no further one was made.
-    if again := [one._replace(calls=()) for id, one in said.items() if _overtaken(one, passages.get(id))]:
+    again = [one._replace(calls=()) for id, one in said.items() if _overtaken(one, passages.get(id))]
+    # What these have said before they were others must not stand there as theirs until it is said anew.
+    again += [one._replace(calls=()) for one in _outdated(found, {id: asked[id] for id in asked if id not in said})]
+    if again:
         with journal_of(folder, header) as journal:
             for trial in again:
                 journal.append(with_passages_of(trial, passages.get(trial.case_id)))
@@ -208,6 +221,7 @@ def judge_all(
                         () if stop else (partial(judge.judged, trials[id], asked[id]) for id in left)
                     ):
                         said[trial.case_id] = trial
+                        judge.notes.write()
                         # What is held of a trial has no passages, and its line in the journal has them.
                         journal.append(with_passages_of(trial, passages.get(trial.case_id)))
                         if len(said) % EVERY == 0:
@@ -231,6 +245,23 @@ def judge_all(
 def _overtaken(judged: Trial, newest: Trial | None) -> bool:
     """Return whether others have judged an answer after those that have judged this trial."""
     return newest is None or newest.verdicts[-1:] != judged.verdicts[-1:]
+
+
+def _outdated(found: MembenchResult, left: Mapping[str, _Asked]) -> list[Trial]:
+    """Return as they were before models judged them the trials whose last verdict is by judges that are others now."""
+    plain: dict[str, Trial] = {}
+    last: dict[str, Trial] = {}
+    for trial in () if found.record is None else found.record.trials:
+        last[trial.case_id] = trial
+        if not any(one.panel for one in trial.verdicts):
+            plain[trial.case_id] = trial
+    return [
+        plain[id]
+        for id, one in left.items()
+        if id in plain
+        for verdict in last[id].verdicts[-1:]
+        if verdict.panel == one.blank.panel and verdict.asked != one.blank.asked
+    ]
 
 
 def _known(found: MembenchResult, asked: Mapping[str, _Asked]) -> dict[str, tuple[Verdict, tuple[Call, ...]]]:

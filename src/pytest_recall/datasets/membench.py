@@ -20,6 +20,7 @@ from pytest_recall.metrics.floors import FLOORS, FULL, LAST, ORACLE, RANDOM, dis
 from pytest_recall.metrics.intervals import Mean, percentiles
 from pytest_recall.metrics.measures import MEASURES
 from pytest_recall.metrics.repeated import Answers, IngestSpread, RepeatedMean, repeated_mean
+from pytest_recall.models.fingerprint import Fingerprint
 from pytest_recall.trials.evidence import NAMELESS
 from pytest_recall.trials.record import QuestionRecord
 from pytest_recall.trials.trial import ANSWERED, Outcome, Trial
@@ -448,16 +449,10 @@ def differences(before: Mapping[str, Any], after: Arguments) -> list[str]:
 
 def remade(before: Mapping[str, Any], after: Arguments) -> str:
     """Return in words what of the memory itself has changed since; empty if nothing has, or that is not known."""
-    was, now = set(before["packages"]), set(after.packages)
-    if changed := [f"{one} is here now" for one in sorted(now - was)] or [
-        f"{one} is gone" for one in sorted(was - now)
-    ]:
-        return ", ".join(changed)
-    if before["code"] == after.code or not after.code:
-        return ""
     if after.code.startswith(TOKENS):
-        return "the memory has returned other numbers of tokens"
-    return "its code has changed" if before["code"] else "it is not known of which code they are"
+        return "" if before["code"] == after.code else "the memory has returned other numbers of tokens"
+    made_of = Fingerprint(after.code, after.packages)
+    return made_of.changed_since(Fingerprint(before["code"], tuple(before["packages"])))
 
 
 def mark_of(arguments: Arguments) -> str:

@@ -49,6 +49,9 @@ from pytest_recall.metrics.retrieval import Retrieval
 from pytest_recall.models.fingerprint import fingerprint
 from pytest_recall.models.inputs import NAME as NOTE
 from pytest_recall.models.inputs import InputsNote, rerun_reason
+from pytest_recall.models.model import Model
+from pytest_recall.models.model_notes import NAME as MODEL_NOTES
+from pytest_recall.models.model_notes import ModelNotes
 from pytest_recall.replay.exchange import Call
 from pytest_recall.schedule.boxes import DATASET
 from pytest_recall.trials.cost import Spend, of_run, spend_of, total
@@ -103,13 +106,19 @@ def _is_run(folder: Path) -> bool:
 
 
 def begun(
-    folder: Path, arguments: Arguments, client: Client | None, *, fresh: bool, tell: Callable[[str], None]
+    folder: Path,
+    arguments: Arguments,
+    client: Client | None,
+    notes: ModelNotes | None = None,
+    *,
+    fresh: bool,
+    tell: Callable[[str], None],
 ) -> Record | None:
     """Return the journal of an earlier run with the same arguments, None if there is none.
 
-    Where the memory is made of something else by now, or with `fresh`, that journal is set aside; so is that of a run
-    which came to its end, where it cannot be known: the `client` is None for what another folder decides. Raises
-    RecallError where the arguments are others, or the journal is damaged.
+    Where the memory, or the reader that the `notes` are on, is made of something else by now, or with `fresh`, that
+    journal is set aside; so is that of a run which came to its end, where it cannot be known: the `client` is None for
+    what another folder decides. Raises RecallError where the arguments are others, or the journal is damaged.
     """
     if not is_begun(folder):
         return None
@@ -120,20 +129,35 @@ def begun(
             f"{folder / NAME}: holds another run: {'; '.join(changed)}; name another --out, or give the same options"
             " as before"
         )
-    why = "--fresh" if fresh else _rerun_reason(folder, record.exit_code, before, arguments, client)
+    why = "--fresh" if fresh else _rerun_reason(folder, record.exit_code, before, arguments, client, notes)
     if not why or not record.trials:
         return record
-    there = set_aside_all(folder, (NOTE,))
+    there = set_aside_all(folder, (NOTE, MODEL_NOTES))
+    if notes is not None:
+        notes.reload()
     tell(told_aside(arguments.memory, why, there))
     return None
 
 
 def _rerun_reason(
-    folder: Path, exit_code: int | None, before: Mapping[str, object], arguments: Arguments, client: Client | None
+    folder: Path,
+    exit_code: int | None,
+    before: Mapping[str, object],
+    arguments: Arguments,
+    client: Client | None,
+    notes: ModelNotes | None,
 ) -> str:
     """Return in words why a run is asked again; empty if it is not."""
     why = remade(before, arguments)
-    return why if why or client is None else rerun_reason(folder, client, ended=exit_code == 0)
+    if not why and client is not None:
+        why = rerun_reason(folder, client, ended=exit_code == 0)
+    return why or ("" if notes is None else notes.reason)
+
+
+def reader_notes(folder: Path, reader: Model, calls: RunModels | None = None, *, replayed: bool) -> ModelNotes:
+    """Return what is noted in the folder of a run on its reader, whose `calls` are heard."""
+    places = tuple if calls is None else lambda: calls.memory.places
+    return ModelNotes(folder / MODEL_NOTES, [(READER, reader)], places, replayed=replayed)
 
 
 def read_asked(folder: Path, name: str) -> JournalContents:
@@ -208,13 +232,21 @@ class MembenchResult(NamedTuple):
         return spend_of((call for trial in trials for call in trial.calls if call.kind == "worker"), stays=())
 
 
-def is_finished(bench: DatasetCases, folder: Path, arguments: Arguments, client: Client, *, keeps_failed: bool) -> bool:
+def is_finished(
+    bench: DatasetCases,
+    folder: Path,
+    arguments: Arguments,
+    client: Client,
+    notes: ModelNotes | None,
+    *,
+    keeps_failed: bool,
+) -> bool:
     """Whether the journal in the folder has all questions of this run, so that the memory has nothing to do."""
     if not is_begun(folder):
         return False
     record = read_journal(folder)
     before, trials = _asked_for(folder, record.header), newest(record)
-    if differences(before, arguments) or _rerun_reason(folder, record.exit_code, before, arguments, client):
+    if differences(before, arguments) or _rerun_reason(folder, record.exit_code, before, arguments, client, notes):
         return False
     return all(id in trials and (keeps_failed or not is_open(trials[id])) for id in bench.entries)
 
@@ -292,7 +324,10 @@ def go_on(
     total = len(bench.entries)
     # A run has one memory: for its repeats the first folder decides, and for floors the tokens that it has returned.
     noted, first = floor is None, filled in (None, folder)
-    record = begun(folder, arguments, client if noted and first else None, fresh=fresh, tell=tell)
+    read_by: ModelNotes | None = None
+    if reader is not None:
+        read_by = reader_notes(folder, reader.model, reader.calls, replayed=reader.calls.mode == "replay")
+    record = begun(folder, arguments, client if noted and first else None, read_by, fresh=fresh, tell=tell)
     trials = {} if record is None else {id: _lean(trial) for id, trial in newest(record).items()}
     done = frozenset(id for id, trial in trials.items() if keeps_failed or not is_open(trial))
     if trials:
@@ -342,6 +377,8 @@ def go_on(
             def keep(trial: Trial) -> None:
                 if note is not None:
                     note.write()
+                if read_by is not None:
+                    read_by.write()
                 journal.append(trial)
                 trials[trial.case_id] = _lean(trial)
 

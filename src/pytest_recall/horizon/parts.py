@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_recall.cases.memory_part import Unit
 from pytest_recall.files.errors import RecallError
@@ -19,14 +19,20 @@ from pytest_recall.horizon.judge import PROMPTS, DayTexts, LexicalJudge, PanelJu
 from pytest_recall.horizon.profile import Feed, RunPart
 from pytest_recall.horizon.profile_file import BenchSettings
 from pytest_recall.horizon.question import GROUP_CATEGORIES, BenchQuestion, Checkpoint, checkpoints, shorter
-from pytest_recall.horizon.result import LEXICAL, MEMORY_CODE, MEMORY_SETTINGS, Configuration
+from pytest_recall.horizon.result import LEXICAL, MEMORY_CODE, MEMORY_SETTINGS, MODEL_CODE, Configuration
 from pytest_recall.judges import memory_judge
 from pytest_recall.judges.panel import Panel
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.resolve import resolve as memory_of
-from pytest_recall.models.fingerprint import Fingerprint, fingerprint
+from pytest_recall.models.fingerprint import fingerprint
+from pytest_recall.models.model import Model
+from pytest_recall.models.model_notes import NAME as MODEL_NOTES
+from pytest_recall.models.model_notes import ModelNotes, made_of
 from pytest_recall.replay.exchange import CallKind
 from pytest_recall.trials.model_calls import Counted, RunModels
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _HOW = {
     "grpc": "; a service that takes it says `takes_context` in its health",
@@ -51,12 +57,23 @@ class Parts:
     answerer: Counted | None
     configuration: Configuration
     calls: RunModels
-    models: tuple[Counted, ...] = ()
+    models: Mapping[str, Counted] = field(default_factory=dict)
+    """Those that are asked, by their roles."""
 
     def close(self) -> None:
         """Let go of what the models hold."""
-        for model in self.models:
+        for model in self.models.values():
             model.close()
+
+    def notes(self, folder: Path, *, resumes: bool) -> ModelNotes:
+        """Return what is noted in the folder of a run on its models."""
+        return ModelNotes(
+            folder / MODEL_NOTES,
+            self.models.items(),
+            lambda: self.calls.memory.places,
+            replayed=self.calls.mode == "replay",
+            resumes=resumes,
+        )
 
 
 def parts_of(settings: BenchSettings, calls: RunModels, say: Callable[[str], None], *, ready: bool = True) -> Parts:
@@ -148,7 +165,7 @@ def parts_of(settings: BenchSettings, calls: RunModels, say: Callable[[str], Non
         client=client,
         judge=judge,
         answerer=answerer,
-        models=tuple(asked.values()),
+        models=asked,
         calls=calls,
         configuration=Configuration(
             memory=client.name,
@@ -160,7 +177,9 @@ def parts_of(settings: BenchSettings, calls: RunModels, say: Callable[[str], Non
             judge_version=version,
             appellate=settings.appellate,
             answer=settings.answer,
-            hashes=_hashes(corpus, run.feed) | _hashes_of(client, settings.config, ready=ready),
+            hashes=_hashes(corpus, run.feed)
+            | _hashes_of(client, settings.config, ready=ready)
+            | _hashes_of_models(asked, replayed=calls.mode == "replay"),
             labels=settings.labels,
             replayed=calls.mode == "replay",
         ),
@@ -244,10 +263,15 @@ def _hashes_of(client: Client, config: Mapping[str, Any], *, ready: bool) -> dic
     if config:
         told = json.dumps(config, sort_keys=True, default=str)
         found[MEMORY_SETTINGS] = hashlib.sha256(told.encode()).hexdigest()
-    made_of = fingerprint(client.code()) if ready else Fingerprint()
-    if made_of.code or made_of.packages:
-        found[MEMORY_CODE] = hashlib.sha256("\n".join((made_of.code, *made_of.packages)).encode()).hexdigest()
+    if ready and (code := fingerprint(client.code()).digest):
+        found[MEMORY_CODE] = code
     return found
+
+
+def _hashes_of_models(models: Mapping[str, Model], *, replayed: bool) -> dict[str, str]:
+    """Return the SHA-256 of the code of each model that is the user's, with the packages that it imports."""
+    found = {MODEL_CODE[role]: made_of(model, replayed=replayed).digest for role, model in models.items()}
+    return {name: code for name, code in found.items() if code}
 
 
 def _hashes(corpus: Corpus, feed: Feed) -> dict[str, str]:

@@ -30,9 +30,13 @@ VERSION = 1
 
 MEMORY_CODE, MEMORY_SETTINGS = "code of the memory", "settings of the memory"
 """Hashes of what a memory is made of, and made with."""
-_SINGULAR = (MEMORY_CODE, "story")
-CODE_CHANGED = f"the {MEMORY_CODE} has changed"
-"""The difference after which a run is asked again, and not refused."""
+MODEL_CODE = {role: f"code of the {role} model" for role in ("answer", "judge", "appellate judge")}
+"""Hashes of the models that are code of the user, by their roles."""
+_CODE = (MEMORY_CODE, *MODEL_CODE.values())
+_SINGULAR = (*_CODE, "story")
+MEMORY_CHANGED = f"the {MEMORY_CODE} has changed"
+CODE_CHANGED = tuple(f"the {name} has changed" for name in _CODE)
+"""The differences after which a run is asked again, and not refused."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,8 +147,8 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str
         if was == is_:
             continue
         if name == "hashes" and isinstance(was, Mapping) and isinstance(is_, Mapping):
-            # What the memory was made of is not known of a run of an earlier version.
-            names = sorted({*was, *is_} - ({MEMORY_CODE} - was.keys()))
+            # What the memory and the models were made of is not known of a run of an earlier version.
+            names = sorted({*was, *is_} - ({*_CODE} - was.keys()))
             changed = [one for one in names if was.get(one) != is_.get(one)]
             found += [f"the {one} {'has' if one in _SINGULAR else 'have'} changed" for one in changed]
         elif name == "ranges" and isinstance(was, list) and isinstance(is_, list):

@@ -111,6 +111,7 @@ class BenchRun:
         self._keeps = keeps
         self._fresh = fresh
         self._resumes = resumes
+        self._notes = parts.notes(folder, resumes=resumes)
         self._held = 0
         self._holds = ToldDays(folder / FILLED)
         self._tell = tell
@@ -146,6 +147,7 @@ class BenchRun:
             self._folder,
             parts.configuration,
             parts.client,
+            self._notes,
             fresh=self._fresh,
             resumes=self._resumes,
             beside=ABOUT_ANSWERS,
@@ -331,6 +333,7 @@ class BenchRun:
                     for trial in driver.ask(questions):
                         one = CheckpointTrial(self._planned[trial.case_id][0], trial)
                         note.write()
+                        self._notes.write()
                         files.add(one)
                         self._done[checkpoint.range.label, one.question.id] = _lean(one)
                         progress.step()

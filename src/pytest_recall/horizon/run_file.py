@@ -16,11 +16,13 @@ from pytest_recall.files.json_lines import Appended, objects
 from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.horizon.evaluation import CheckpointTrial
 from pytest_recall.horizon.published import evaluation_of, failure_line, question_line
-from pytest_recall.horizon.result import CODE_CHANGED, Configuration, differences, header_of_settings
+from pytest_recall.horizon.result import CODE_CHANGED, MEMORY_CHANGED, Configuration, differences, header_of_settings
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.filled import FilledMark
 from pytest_recall.models.inputs import NAME as NOTE
 from pytest_recall.models.inputs import rerun_reason
+from pytest_recall.models.model_notes import NAME as MODEL_NOTES
+from pytest_recall.models.model_notes import ModelNotes
 from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_journal, set_aside, told_aside
 from pytest_recall.trials.record import Header, Record
 
@@ -69,6 +71,7 @@ def begun(
     folder: Path,
     configuration: Configuration,
     client: Client,
+    notes: ModelNotes,
     *,
     fresh: bool = False,
     resumes: bool = False,
@@ -78,8 +81,9 @@ def begun(
     """Return the journal of a run of this configuration in `folder`, None if there is none. Raises RecallError.
 
     One that has asked nothing yet, nor paid for anything, is none. Where only what the memory is made of has changed,
-    or with `fresh`, the run is set aside with the files `beside` it, which `tell` is told; so is a run that came to its
-    end, where that cannot be known, unless it is named as one that the command `resumes`.
+    or what the models are that the `notes` are on, or with `fresh`, the run is set aside with the files `beside` it,
+    which `tell` is told; so is a run that came to its end, where that cannot be known, unless it is named as one that
+    the command `resumes`.
     """
     if not is_begun(folder):
         if (folder / QUESTIONS).is_file():
@@ -92,15 +96,17 @@ def begun(
         (folder / NAME).unlink()
         return None
     changed = differences(header_of_settings(record.header.settings), header_of_settings(configuration.settings))
-    if any(one != CODE_CHANGED for one in changed):
+    if any(one not in CODE_CHANGED for one in changed):
         raise RecallError(
             f"{folder}: holds another run: {'; '.join(changed)}; name another --out, or give the same options as before"
         )
-    why = "--fresh" if fresh else "its code has changed" if changed else ""
-    why = why or rerun_reason(folder, client, ended=record.exit_code == 0 and not resumes)
+    news = ("its code has changed" if one == MEMORY_CHANGED else one for one in changed)
+    why = "--fresh" if fresh else " and ".join(news)
+    why = why or rerun_reason(folder, client, ended=record.exit_code == 0 and not resumes) or notes.reason
     if not why:
         return record
-    there = set_aside(folder, (*FILES, FAILURES, NOTE, *beside))
+    there = set_aside(folder, (*FILES, FAILURES, NOTE, MODEL_NOTES, *beside))
+    notes.reload()
     tell(told_aside(configuration.memory, why, there))
     return None
 

@@ -239,7 +239,7 @@ def _answering(parts: Parts, count: int) -> _Size:
 
 
 def _estimate_told(parts: Parts, role: str, selector: str, size: _Size) -> dict[str, Any]:
-    model = next(one for one in parts.models if one.name == selector)
+    model = next(one for one in parts.models.values() if one.name == selector)
     return {
         "role": role,
         "model": selector,

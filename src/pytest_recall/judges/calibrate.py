@@ -17,6 +17,7 @@ from pytest_recall.judges.judge_identity import with_appeals
 from pytest_recall.judges.model_judges import ModelJudge
 from pytest_recall.judges.panel import AUDITED, Panel
 from pytest_recall.models.model import Model, ModelError, Reply
+from pytest_recall.models.model_notes import ModelNotes
 from pytest_recall.models.prices import call_of_reply
 from pytest_recall.models.reply_cache import Keeper, Rehearsed, Store
 from pytest_recall.replay.budget import SpentBudget
@@ -96,10 +97,21 @@ def contestants(panel: Panel) -> list[Contestant]:
 class LabelledSet:
     """Labelled answers and who is to judge them. `name` is how messages call the labels' file.
 
+    `notes` are on the judges that are code of the user, None where no reply is kept.
+
     Raises RecallError where no label is for this judge, or one has arguments that it does not take.
     """
 
-    def __init__(self, labels: Sequence[LabelLine], name: str, kind: JudgeKind, panel: Panel, rubric: Settings) -> None:
+    def __init__(
+        self,
+        labels: Sequence[LabelLine],
+        name: str,
+        kind: JudgeKind,
+        panel: Panel,
+        rubric: Settings,
+        notes: ModelNotes | None = None,
+    ) -> None:
+        self._notes = notes
         self.labels = [one for one in labels if one.label.judge in (None, kind)]
         self.left_out = len(labels) - len(self.labels)
         self._kind: JudgeKind = kind
@@ -130,7 +142,7 @@ class LabelledSet:
         for written in self.labels:
             for contestant in self._contestants:
                 if contestant.role != "whole":  # Its calls are those of the others.
-                    panel = _with(contestant.panel, lambda model: Rehearsed(model.name, store, known))
+                    panel = _with(contestant.panel, lambda model: self._rehearsed(model, store, known))
                     self._opinion(written, panel)
         return CalibrationNeed(sum(not kept for kept in known.values()), sum(known.values()))
 
@@ -149,7 +161,14 @@ class LabelledSet:
             failures: dict[str, ModelError] = {}
 
             def keeper(model: Model, failures: dict[str, ModelError] = failures) -> Model:
-                return Keeper(model, store, failures, lambda asked, reply: calls.append(self._call(asked, reply)))
+                return Keeper(
+                    model,
+                    store,
+                    failures,
+                    lambda asked, reply: calls.append(self._call(asked, reply)),
+                    identity=self._identity(model),
+                    note=tuple if self._notes is None else self._notes.write,
+                )
 
             try:
                 said = [self._opinion(written, _with(one.panel, keeper)) for one in self._contestants]
@@ -175,6 +194,12 @@ class LabelledSet:
             tuple(left),
             threshold=self._rubric.thresholds.get(self._kind),
         )
+
+    def _rehearsed(self, model: Model, store: Store, known: dict[str, bool]) -> Model:
+        return Rehearsed(model.name, store, known, identity=self._identity(model))
+
+    def _identity(self, model: Model) -> str:
+        return "" if self._notes is None else self._notes.identity("judge", model.name)
 
     def _opinion(self, written: LabelLine, panel: Panel) -> Opinion:
         label = written.label

@@ -45,7 +45,10 @@ from pytest_recall.judges.audit_file import append_grades, export, labels, read_
 from pytest_recall.judges.calibrate import Calibrated, LabelledSet, panel_of
 from pytest_recall.judges.calibration_file import Replies, append_labels, read_labels, write_calibrations
 from pytest_recall.judges.judges_text import audit_lines, calibration_json, calibration_markdown, terminal
+from pytest_recall.models.input_log import watch
 from pytest_recall.models.model import FORMS, Ask, Message, ModelError, Reply, parse
+from pytest_recall.models.model_notes import NAME as MODEL_NOTES
+from pytest_recall.models.model_notes import ModelNotes, end_notes
 from pytest_recall.models.prices import call_of, price_of_reply
 from pytest_recall.models.provider import ModelSettings, Provider
 from pytest_recall.models.rate import Retry
@@ -58,6 +61,7 @@ from pytest_recall.trials.command_cassette import let_through_of, meter_of, play
 from pytest_recall.trials.cost import spend_of
 from pytest_recall.trials.cost_text import budget_line
 from pytest_recall.trials.journal import read_journal
+from pytest_recall.trials.memory_calls import model_places
 from pytest_recall.trials.priced import check_prices
 from pytest_recall.trials.record import Record
 
@@ -71,8 +75,8 @@ Each answer is judged as a run would: the same prompts, votes and retries. The a
 about all of them. A judgement that cannot be read, or does not arrive, is listed separately, and is not a score.
 
 Replies are kept in eval/_artifacts/calibration: run the same command again to resume a killed calibration.
-One whose prompts have not changed asks nothing. --fresh asks again. With --record
-or --replay the calls go by the cassette DIR/_calibration/<name of LABELS>-<kind>.ndjson.
+One whose prompts have not changed, nor the code of a judge that is yours, asks nothing. --fresh asks again.
+With --record or --replay the calls go by the cassette DIR/_calibration/<name of LABELS>-<kind>.ndjson.
 
 With --budget no call begins that may cost more than is left. What was not judged then is listed, nothing is
 written, and the exit code is 2: run the same command again to resume.
@@ -125,17 +129,25 @@ def run_calibrate(args: argparse.Namespace) -> int:
     labels = read_labels(args.labels, labels_name)
     digest = hashlib.sha256(args.labels.read_bytes()).hexdigest()
     player = player_of(rubric, recording_of(args).mode)
+    watch()
     found = partial(model_of, kind="judge", player=player, root=place.root, say=say, ready=not args.dry_run)
     try:
         # Which passes are audited is drawn by the answers' ids, the same ones each time.
         panel = panel_of(rubric, tuple(args.judge), args.appellate_judge, rubric_name, "calibration", found)
     except RecallError as error:
         raise RecallError(f"calibrate: {error}") from None
-    bench = LabelledSet(labels, labels_name, args.kind, panel, rubric)
-    if bench.left_out:
-        say(f"{plural(bench.left_out, 'label')} of other judges left out")
     # What a cassette holds is complete, whatever was asked before.
     by_cassette = player.mode != "off"
+    heard: list[Tape] = []
+    notes = None
+    if not by_cassette:
+        judges = [("judge", one) for one in panel.roles.values()]
+        notes = ModelNotes(_notes(place, args), judges, lambda: {one for tape in heard for one in model_places(tape)})
+        for key, why in notes.reasons.items():
+            say(f"the {key}: {why}; what it replied before does not count")
+    bench = LabelledSet(labels, labels_name, args.kind, panel, rubric, notes)
+    if bench.left_out:
+        say(f"{plural(bench.left_out, 'label')} of other judges left out")
     replies = Replies(None if by_cassette else place.artifacts.calibration(args.kind), fresh=args.fresh)
     need = bench.need(replies)
     if args.dry_run:
@@ -148,12 +160,13 @@ def run_calibrate(args: argparse.Namespace) -> int:
     meter = player.meter = None if args.budget is None else meter_of(place, rubric, args.budget)
     try:
         if by_cassette:
-            judges = [one.name for one in panel.roles.values()]
+            names = [one.name for one in panel.roles.values()]
             judged = partial(bench.judge, replies, progress, _open)
-            done, tape = _by_cassette(args, player, place, rubric, judges, judged)
+            done, tape = _by_cassette(args, player, place, rubric, names, judged)
         else:
             place.artifacts.make()
             with untaped(player, rubric) as tape:
+                heard.append(tape)
                 done = bench.judge(replies, progress, meter.closed if meter else _open)
         why = "" if meter is None else _told(meter)
     except KeyboardInterrupt:
@@ -176,12 +189,20 @@ def run_calibrate(args: argparse.Namespace) -> int:
         again = "the same command without --fresh" if args.fresh else "the same command again"
         say(f"{unwritten}the replies are kept: run {again} to resume")
         return 2
+    if notes is not None:
+        end_notes(_notes(place, args))
     if args.write:
         _write(place, done, digest)
     short = [told for one in done.agreements if (told := one.shortfall(rubric.judge.min_kappa))]
     for told in short:
         say(told)
     return int(bool(short))
+
+
+def _notes(place: Place, args: argparse.Namespace) -> Path:
+    """Return the file of the notes on the judges whose replies are kept."""
+    replies = place.artifacts.calibration(args.kind)
+    return replies.with_name(f"{replies.stem}-{MODEL_NOTES}")
 
 
 def _check_calibrate(args: argparse.Namespace) -> None:

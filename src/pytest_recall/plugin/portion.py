@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -135,6 +136,7 @@ def settled(config: pytest.Config, plan: Plan, rubric: Settings, kept: Resumed |
         memory=option.recall_memory,
         baselines=plan.baselines,
         batch=plan.batch or None,
+        model_code=_model_code(config, plan, rubric),
         # A replay asks nothing, and the answers of one folder of cassettes are not those of another.
         **{"--replay": option.recall_replay},
     )
@@ -147,6 +149,28 @@ def settled(config: pytest.Config, plan: Plan, rubric: Settings, kept: Resumed |
             " would not be of one kind; change that back, or begin a new run"
         )
     return settings
+
+
+def _model_code(config: pytest.Config, plan: Plan, rubric: Settings) -> dict[str, str]:
+    """Return a digest of the code of each model of the run that is the user's, by its selector; nothing is imported.
+
+    Of a program it is of its files in the project: others differ between the machines of shards.
+    """
+    option = config.option
+    named = [*(option.recall_judge or rubric.judge.model), option.recall_appellate_judge or rubric.judge.appellate]
+    own = [one for one in (*named, plan.context.model) if one and one.startswith(("python:", "command:"))]
+    if not own:
+        return {}
+    from pytest_recall.models.fingerprint import fingerprint
+    from pytest_recall.models.resolve import resolve
+
+    root = plan.place.root.resolve()
+    found = {}
+    for selector in own:
+        with suppress(RecallError):  # It is told where the model is needed.
+            files = [path for path in resolve(selector, root=root).code() if path.resolve().is_relative_to(root)]
+            found[selector] = fingerprint(files).digest
+    return {selector: digest for selector, digest in found.items() if digest}
 
 
 def carried(recording: Recording, kept: Resumed | None, plan: Plan) -> tuple[Recording, Rest | None]:

@@ -29,6 +29,12 @@ _QUESTION: ContextVar[list[Call] | None] = ContextVar("recall_calls_of_question"
 Take = Callable[["Call"], None]
 
 
+def model_places(tape: Tape) -> set[tuple[str, int | None]]:
+    """Return the hosts and ports of the models that were called while a tape was open."""
+    requests = (made.exchange().request for made in tape.made)
+    return {place_of(request.url) for request in requests if asks_model(request)}
+
+
 class HeardTape(Tape):
     """Records nothing, and hands each call of a model to `take` once it has ended; other calls it lets alone."""
 

@@ -26,7 +26,7 @@ from pytest_recall.replay.tape import CassetteMode
 from pytest_recall.replay.watch import Watch
 from pytest_recall.trials.command_cassette import CommandCassettes, answered_itself, open_tape, or_without, player_of
 from pytest_recall.trials.drive import SpentError
-from pytest_recall.trials.memory_calls import MemoryModelCalls
+from pytest_recall.trials.memory_calls import MemoryModelCalls, model_places
 from pytest_recall.trials.priced import check_prices
 
 if TYPE_CHECKING:
@@ -106,6 +106,11 @@ class Counted:
     def name(self) -> str:
         """The selector."""
         return self._model.name
+
+    @property
+    def asked(self) -> Model:
+        """The model itself."""
+        return self._model
 
     @property
     def seller(self) -> str | None:
@@ -249,6 +254,7 @@ class RunModels:
         finally:
             self._player.leave(lane)
             tape.close()
+            self.memory.places |= model_places(tape)
             for model, heard in sheet.heard.items():
                 self._heard[model] = self._heard.get(model, False) or heard
             if sheet.whole and not tape.problems:

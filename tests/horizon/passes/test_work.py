@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.horizon.passes.work import PassProgress, Work
+from pytest_recall.horizon.passes.work import PassProgress, Whole, Work
 from pytest_recall.models.model import ModelError, Reply
+from pytest_recall.models.resolve import resolve
 from pytest_recall.replay.exchange import Tokens
 from tests.helpers.scripted import Scripted
 
@@ -68,3 +69,19 @@ def test_progress_is_a_line_for_each_tenth_where_nobody_watches(capsys: pytest.C
     assert len(lines) == 10
     assert lines[0] == "recall: day 4 of 40"
     assert lines[-1] == "recall: day 40 of 40"
+
+
+def test_a_model_that_was_edited_is_asked_again(tmp_path: Path) -> None:
+    kept, own = tmp_path / "replies.jsonl", tmp_path / "own.py"
+
+    def reply() -> str:
+        model = Whole(resolve("python:own.py:model", root=tmp_path))
+        return Work(model, kept).ask("s", "a", max_tokens=9, temperature=None).text
+
+    own.write_text("def model(prompt): return 'one'\n")
+    assert reply() == "one"
+    own.write_text("def model(prompt): return 'another'\n")
+    assert reply() == "another"
+    own.write_text("def model(prompt): return 'one'\n")
+    assert reply() == "one"
+    assert len(kept.read_text().splitlines()) == 2

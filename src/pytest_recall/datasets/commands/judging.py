@@ -206,7 +206,7 @@ def judge_answers(
     place, rubric = project()
     calls = _run_models(args, meter, recording_of(args).mode)
     panel = _panel(args, partial(calls.model, kind="judge", root=place.root, say=say, ready=True))
-    judge = AnswerJudge(bench, panel, rubric, calls)
+    judge = AnswerJudge(bench, panel, rubric, calls, folder)
     # Judges that are recorded one after the other must not take each other's cassettes.
     scenario = f"{_scenario(arguments)}-judge-{sha256(judge.name.encode()).hexdigest()[:6]}"
     if calls.mode == "replay":

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_recall.cli.common import LONGEST_WAIT, Commands, counted, names, placeless, say
+from pytest_recall.cli.common import LONGEST_WAIT, Commands, counted, names, placeless, project, say
 from pytest_recall.datasets.commands.answer_floors import add_floors, ask_floors, check_floors, shown_floors
 from pytest_recall.datasets.commands.dry_run import dry_run
 from pytest_recall.datasets.commands.exit_code import exit_code, floors_of
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pytest_recall.datasets.repeats import Ingest, RepeatedResult
     from pytest_recall.datasets.reported import Reported
     from pytest_recall.memory.client import Client
+    from pytest_recall.models.model_notes import ModelNotes
     from pytest_recall.replay.budget import Meter
 
 
@@ -55,14 +56,15 @@ trials.jsonl, as pytest writes it: `recall report`, `recall cassettes cost` and 
 With --reader a model answers from the passages of a memory that gives no answers, by one prompt for each dataset,
 which --dry-run prints. Answers are saved with the passages, and the table has the tokens that were read
 and written per answer, and the cost. A question without an answer of the reader keeps the metrics of its
-passages, and the same command asks it again. Another reader is another run.
+passages, and the same command asks it again. Another reader is another run, and so is one that is code of yours and
+was edited.
 
 With --floors the same reader answers from floors and the ceiling as well, and the same judge judges these answers.
 
 With --judge a model decides by the rule of the dataset's paper whether each answer is correct. Its verdicts are saved
-with the questions, so that no answer is judged twice by the same models; an answer without a verdict is in no mean, and
-the same command judges it again. With --concurrency several answers are judged at once, and five in a row without a
-verdict stop the judging.
+with the questions, so that no answer is judged twice by the same models, of which an edited `python:` judge is none;
+an answer without a verdict is in no mean, and the same command judges it again. With --concurrency several answers are
+judged at once, and five in a row without a verdict stop the judging.
 
 --record saves the calls of reader and judges, and --replay replays them. With --budget no call begins that
 may cost more than is left; if anything is not asked, the exit code is 2: run the same command again to resume.
@@ -205,6 +207,16 @@ class _Asking(NamedTuple):
         prompt = prompt_version(self.args.reader_prompt or self.bench.dataset.format) if reader else ""
         return arguments_of(self.bench, client)._replace(reader=reader, prompt=prompt, settle=self.args.settle)
 
+    def reader_notes(self, folder: Path) -> ModelNotes | None:
+        """Return what is noted in the folder of a run on the reader, None without one."""
+        if self.args.reader is None:
+            return None
+        from pytest_recall.datasets.membench_run import reader_notes
+        from pytest_recall.models.resolve import resolve
+
+        reader = resolve(self.args.reader, root=project()[0].root)
+        return reader_notes(folder, reader, replayed=self.args.replay is not None)
+
 
 def run_membench(args: argparse.Namespace) -> int:
     """Run `recall memory run`."""
@@ -297,7 +309,7 @@ def _run_one(asking: _Asking, client: Client) -> int:
     keeps = {"replays": args.replay is not None, "keeps": args.keep_failed}
     codes = [exit_code(result, asking.floors, **keeps)]
     codes += [exit_code(RepeatedResult((one,), 1), {}, **keeps, name=f"{name}: ") for name, one in floors.items()]
-    return _ended(max(codes), [one.folder for one in result.ingests])
+    return _ended(max(codes), [one.folder for one in (*result.ingests, *floors.values())])
 
 
 def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
@@ -324,7 +336,8 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
     check_ready(
         client.name
         for client, arguments, folder in wanted
-        if args.fresh or not is_finished(bench, folder, arguments, client, keeps_failed=args.keep_failed)
+        if args.fresh
+        or not is_finished(bench, folder, arguments, client, asking.reader_notes(folder), keeps_failed=args.keep_failed)
     )
     for client, arguments, folder in wanted:
         say(f"{client.name}: {folder}")
@@ -369,15 +382,18 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
             print("\n".join(told))
     for name, why in broken.items():
         say(f"{name}: not in the table, since it broke: {why}; the same command asks it again")
-    return _ended(2 if broken else max(codes), [folder for _, _, folder in wanted])
+    of_floors = [one.folder for measured in floors.values() for one in measured.values()]
+    return _ended(2 if broken else max(codes), [*(folder for _, _, folder in wanted), *of_floors])
 
 
 def _ended(code: int, folders: Sequence[Path]) -> int:
     """Return the exit code of the command, and write down that it has left nothing open, if that is so."""
     from pytest_recall.models.inputs import end
+    from pytest_recall.models.model_notes import NAME, end_notes
 
     for folder in folders if code != 2 else ():
         end(folder)
+        end_notes(folder / NAME)
     return code
 
 

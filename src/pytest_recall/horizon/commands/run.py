@@ -55,10 +55,10 @@ shown for answers alone: of passages the result is how much of the relevant days
 Each answer is a trial in the journal trials.jsonl, in eval/_artifacts/bench or in --out, and the published
 files are written from it: questions.jsonl, failures.jsonl, progress.jsonl, result.json; heatmap.png, or
 without matplotlib heatmap.svg, shows it. Run the same command again to resume a stopped run: questions with
-points are not asked again, questions that failed are. After an edit of the memory, after a finished run of a
-memory of which that cannot be known, such as a service, or with --fresh, all is asked again; the earlier run
-is kept in DIR/earlier-1. A folder with a run of another configuration is refused. `recall cassettes cost`,
-`compare` and `audit` read the journal as any other.
+points are not asked again, questions that failed are. After an edit of the memory or of a model that is code
+of yours, after a finished run of one of which that cannot be known, such as a service or a program, or with
+--fresh, all is asked again; the earlier run is kept in DIR/earlier-1. A folder with a run of another
+configuration is refused. `recall cassettes cost`, `compare` and `audit` read the journal as any other.
 
   recall bench run --profile mara.profile.yaml --dry-run
   recall bench run --profile mara.profile.yaml --memory python:mine.py:Memory --out runs/mine
@@ -175,6 +175,7 @@ def run_bench(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.models.input_log import watch
     from pytest_recall.models.inputs import end
+    from pytest_recall.models.model_notes import NAME, end_notes
 
     settle_published(args)
     _check(args)
@@ -190,6 +191,7 @@ def run_bench(args: argparse.Namespace) -> int:
             code = _one(args, profile, meter, folders)[0]
     for folder in folders if code != 2 else ():
         end(folder)
+        end_notes(folder / NAME)
     return code
 
 

@@ -19,6 +19,7 @@ from pytest_recall.horizon.persona import Persona
 from pytest_recall.judges.calibration_file import Replies
 from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.models.model import Ask, Message, Model, ModelError, Reply
+from pytest_recall.models.model_notes import made_of
 from pytest_recall.models.prices import list_price, price_of_reply, seller_of
 from pytest_recall.models.reply_cache import Keeper
 from pytest_recall.replay.exchange import Call, Tokens
@@ -42,12 +43,14 @@ class Work:
     def __post_init__(self) -> None:
         self._replies = Replies(self.kept)
         self._lock = Lock()
+        self._identity = made_of(self.model).digest
 
     def ask(self, system: str, user: str, *, max_tokens: int, temperature: float | None) -> Reply:
         """Return the reply. Raises ModelError."""
         asked = Ask(messages=(Message("user", user),), system=system, max_tokens=max_tokens, temperature=temperature)
         # A keeper for each question: the same words again are the same question, and not another one.
-        return Keeper(self.model, _Locked(self._replies, self._lock), {}, self._paid).ask(asked)
+        store = _Locked(self._replies, self._lock)
+        return Keeper(self.model, store, {}, self._paid, identity=self._identity).ask(asked)
 
     def each(self, jobs: Sequence[Job], do: Callable[[Job], Done]) -> list[Done | ModelError]:
         """Return what `do` makes of each job, in their order, or why its model could not be asked.
@@ -189,6 +192,11 @@ class Whole:
     def name(self) -> str:
         """The selector."""
         return self.model.name
+
+    @property
+    def asked(self) -> Model:
+        """The model itself."""
+        return self.model
 
     @property
     def seller(self) -> str | None:
