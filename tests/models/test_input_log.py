@@ -167,6 +167,32 @@ def test_a_database_that_was_there_cannot_be_known(tmp_path: Path) -> None:
     assert found.unknowable == "it opens the database index.sqlite"
 
 
+@pytest.mark.parametrize("is_known", [True, False])
+def test_who_looks_for_proxies_reads_the_variables_that_name_them(
+    monkeypatch: pytest.MonkeyPatch, is_known: bool
+) -> None:
+    monkeypatch.setenv("https_proxy", "http://one:3128")
+    if not is_known:
+        monkeypatch.delitem(sys.modules, "urllib.request")
+    looked: list[dict[str, str]] = []
+
+    def look() -> None:
+        from urllib.request import getproxies
+
+        looked.append(getproxies())
+
+    found = seen(look)
+    assert looked[0]["https"] == "http://one:3128"
+    assert {"https_proxy", "HTTPS_PROXY", "no_proxy"} <= set(found.variables)
+    assert not {"PATH", "SHLVL"} & set(found.variables)
+    assert found.changed == ""
+    monkeypatch.setenv("TERMINAL", "another one")
+    assert found.changed == ""
+    monkeypatch.setenv("https_proxy", "http://other:3128")
+    assert found.changed == "the variable https_proxy has changed"
+    assert type(os.environ).__name__ == "_Environ"
+
+
 def test_who_reads_all_variables_reads_those_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOP", "1")
     found = seen(lambda: dict(os.environ))

@@ -26,7 +26,7 @@ from pytest_recall.models.inputs import (
     variable_digest,
 )
 from pytest_recall.replay import audit, sockets
-from pytest_recall.replay.hooks import Undo
+from pytest_recall.replay.hooks import Undo, once_imported, put_beneath_function
 from pytest_recall.replay.programs import command_of, is_look_up, program_name
 
 Places = Collection[tuple[str, int | None]]
@@ -166,6 +166,7 @@ def observed(name: str) -> Iterator[None]:
         if not _working:
             _swap_environ(watched=True)
             _announced.extend(sockets.announce_names())
+            _announced.append(once_imported(("urllib.request",), _read_proxies))
         _working.append(log)
     _thread.within += 1
     _thread.seen = True
@@ -237,6 +238,32 @@ def _sets_variable(name: str | bytes, *_: object) -> None:
     for log in _listening():
         if os.fsdecode(name) not in log.variables:
             log.own_variables.add(os.fsdecode(name))
+
+
+_SCHEMES = ("http", "https", "all", "ftp", "ws", "wss", "socks", "no")
+_PROXIES = ("REQUEST_METHOD", *(f"{name}_proxy" for name in _SCHEMES), *(f"{name}_PROXY".upper() for name in _SCHEMES))
+"""The variables that name a proxy, or where none is used; the first one is of CGI scripts, which use none."""
+
+
+def _read_proxies(module: Any) -> None:
+    """Have what looks for proxies note the variables that name them: it goes through all that there are.
+
+    Each client does so as it is made, and the shell has variables that are others in each terminal.
+    """
+
+    def wrap(original: Callable[[], dict[str, str]]) -> Callable[[], dict[str, str]]:
+        def getproxies_environment() -> dict[str, str]:
+            for name in _PROXIES:
+                _variable(name)
+            busy, _thread.busy = _thread.busy, True
+            try:
+                return original()
+            finally:
+                _thread.busy = busy
+
+        return getproxies_environment
+
+    _announced.append(put_beneath_function(module.getproxies_environment, wrap))
 
 
 # Files

@@ -39,6 +39,11 @@ def put_beneath(owner: type, name: str, wrap: Callable[[Callable[..., Any]], Cal
         found = getattr(owner, name)
         setattr(owner, name, wrap(found))
         return functools.partial(setattr, owner, name, found)
+    return put_beneath_function(function, wrap)
+
+
+def put_beneath_function(function: FunctionType, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Undo:
+    """Let calls of a function that needs no closure reach `wrap(original)`, by whichever name it is called."""
     code, attributes = function.__code__, function.__dict__
     original = FunctionType(code, function.__globals__, function.__name__, function.__defaults__)
     original.__kwdefaults__ = function.__kwdefaults__
