@@ -16,22 +16,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_recall.plugin import switch
+from pytest_recall.plugin.item_state import STATE, is_case, state_of
 from pytest_recall.plugin.stash import (
-    AHEAD,
-    CALLED,
-    CASE_ID,
     CASSETTES,
     CRASHED,
     CURRENT,
-    IMPOSED,
     LOOPS,
-    REPORTED,
     RERUN,
     RUN,
-    SUBTESTS,
-    TAPE,
-    UNREPORTED,
-    UNTOLD,
     WATCH,
 )
 
@@ -96,7 +88,8 @@ def _sentence(error: BaseException) -> str:
 
 def _was_changed(item: pytest.Item, report: pytest.TestReport) -> bool:
     """Return whether another plugin has called an item again, or has rewritten its report, since its trial was made."""
-    return UNREPORTED in item.stash or report.outcome not in (item.stash[REPORTED], RERUN)
+    state = state_of(item)
+    return state.unreported or report.outcome not in (state.reported, RERUN)
 
 
 @contextmanager
@@ -258,8 +251,8 @@ class Hooks:
 
                 # The price list looks for files as it is imported, and its many objects need not be walked over.
                 prices.available()
-            own = (item for item in session.items if CASE_ID in item.stash and not getattr(item, "arm", ""))
-            self.run.collected([item.stash[CASE_ID] for item in own])
+            own = (item for item in session.items if is_case(item) and not getattr(item, "arm", ""))
+            self.run.collected([state_of(item).case_id for item in own])
             if options.concurrency(self.config) > 1:
                 from pytest_recall.plugin import overlap
 
@@ -274,7 +267,7 @@ class Hooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
         """Ask a case several times, where one answer does not decide it."""
-        if getattr(item, "rule", None) is None or CASE_ID not in item.stash:
+        if getattr(item, "rule", None) is None or not is_case(item):
             return None
         from pytest_recall.plugin import trials
 
@@ -287,10 +280,9 @@ class Hooks:
         try:
             return (yield)
         finally:
-            if TAPE in item.stash:
-                del item.stash[TAPE]
-            if IMPOSED in item.stash:
-                del item.stash[IMPOSED]
+            if (state := item.stash.get(STATE, None)) is not None:
+                state.tape = None
+                state.imposed = []
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_fixture_setup(
@@ -325,17 +317,18 @@ class Hooks:
         """Open the cassette of a case, for each attempt at it."""
         __tracebackhide__ = True
         manager = self.manager
-        if CASE_ID in item.stash:
+        state = item.stash.get(STATE, None)
+        if state is not None:
             self.config.stash[CURRENT] = item
-            if UNREPORTED in item.stash:
+            if state.unreported:
                 from pytest_recall.plugin import attempts
 
                 attempts.note_unreported(item)
-        if manager is None or CASE_ID not in item.stash:
+        if manager is None or state is None:
             return (yield)
-        if AHEAD not in item.stash:
+        if state.ahead is None:
             manager.open(item)
-        if manager.mode == "off" or (AHEAD in item.stash and item.stash[AHEAD].job is not None):
+        if manager.mode == "off" or (state.ahead is not None and state.ahead.job is not None):
             # An agent that was asked already may have missed something since: that is for the call to say.
             return (yield)
         with manager.answerable(item, "setup"):
@@ -345,16 +338,17 @@ class Hooks:
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         """Fail a test that asked for what is not recorded, or left some of it unasked; tell subtests from the test."""
         __tracebackhide__ = True
-        if CASE_ID not in item.stash:
+        state = item.stash.get(STATE, None)
+        if state is None:
             return (yield)
-        item.stash[SUBTESTS], item.stash[CALLED] = [], True
+        state.subtests, state.calling = [], True
         from pytest_recall.plugin import origins
 
         raised = None
         manager = self.manager
         try:
             with origins.noted(item):
-                if manager is None or TAPE not in item.stash:
+                if manager is None or state.tape is None:
                     return (yield)
                 with manager.answerable(item, "call"), self._in_case(item):
                     return (yield)
@@ -362,7 +356,7 @@ class Hooks:
             raised = error
             raise
         finally:
-            item.stash[CALLED], item.stash[UNREPORTED] = False, raised
+            state.calling, state.unreported, state.raised = False, True, raised
 
     def _in_case(self, item: pytest.Item) -> AbstractContextManager[None]:
         if not iscoroutinefunction(getattr(item, "obj", None)):
@@ -375,7 +369,7 @@ class Hooks:
     def pytest_timeout_set_timer(self, item: pytest.Item, settings: Any) -> Generator[None, object, object]:
         """Note what the timer of pytest-timeout raises: to run out of time is no verdict."""
         result = yield
-        if CASE_ID in item.stash:
+        if is_case(item):
             from pytest_recall.plugin import origins
 
             origins.note_timer(item, settings)
@@ -386,7 +380,8 @@ class Hooks:
         """Close the cassette; what was recorded takes its place if the case came to a verdict."""
         __tracebackhide__ = True
         manager = self.manager
-        if manager is None or TAPE not in item.stash:
+        state = item.stash.get(STATE, None)
+        if manager is None or state is None or state.tape is None:
             return (yield)
         with manager.answerable(item, "teardown"):
             try:
@@ -405,11 +400,12 @@ class Hooks:
 
             if isinstance(call.excinfo.value, MissError):
                 report.longrepr = str(call.excinfo.value)
-        if CASE_ID not in item.stash:
+        state = item.stash.get(STATE, None)
+        if state is None:
             return report
         from pytest_recall.plugin.trials import attach, changes_at_its_end, take_subtest
 
-        if item.stash.get(CALLED, False):
+        if state.calling:
             take_subtest(item, call, report)
             return report
         if call.when != "teardown" or changes_at_its_end(item, call, report):
@@ -419,7 +415,7 @@ class Hooks:
 
                 dry.mark(item, call, report)
         if call.when == "call":
-            item.stash[REPORTED] = report.outcome
+            state.reported = report.outcome
         return report
 
     @pytest.hookimpl(tryfirst=True)
@@ -428,11 +424,12 @@ class Hooks:
         has_trial = hasattr(report, "recall")
         item = self.config.stash.get(CURRENT, None)
         if has_trial and item is not None and item.nodeid == report.nodeid:
-            if report.when == "call" and REPORTED in item.stash and _was_changed(item, report):
+            state = state_of(item)
+            if report.when == "call" and state.reported and _was_changed(item, report):
                 from pytest_recall.plugin import attempts
 
                 attempts.settle(item, report)
-            item.stash[UNTOLD] = []
+            state.pending = []
         if report.failed and hasattr(report, "recall_apart"):
             from pytest_recall.plugin.trials import set_apart
 

@@ -7,13 +7,15 @@ at its turn; its own fixtures are copies of pytest's definitions, since these ho
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import Context
+from contextvars import Context, copy_context
 from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
 
+from pytest_recall.files import clock
 from pytest_recall.files.errors import RecallError
+from pytest_recall.plugin.output import SINK, Sink
 from pytest_recall.plugin.pytest_internals import (
     closure_of,
     definitions,
@@ -24,7 +26,9 @@ from pytest_recall.plugin.pytest_internals import (
     set_closure,
     setup_state,
 )
-from pytest_recall.replay.open_tapes import CURRENT_CASE
+from pytest_recall.replay.open_tapes import CURRENT_CASE, CaseContext
+from pytest_recall.trials.concurrency import TrialJob
+from pytest_recall.trials.execution import Result
 
 # What these give or change is the process's own, and of no use to a case that is not alone in it.
 GLOBAL = frozenset(
@@ -181,3 +185,36 @@ def tear_down(entry: PreparedItem) -> list[BaseException]:
         except OUTCOMES as error:
             raised.append(error)
     return raised
+
+
+class Ahead:
+    """What was begun of one case before its turn."""
+
+    def __init__(self, lane: CaseContext) -> None:
+        self.lane = lane
+        self.context = Context()
+        self.sink = Sink()
+        self.said = self.sink.taken()
+        self.entry: PreparedItem | None = None
+        self.job: TrialJob | None = None
+        self.begin = clock.wall()
+        self.seconds = 0.0
+
+    def enter(self) -> Context:
+        """Return the context of the case: what holds here, which is set up for all, and what is its own."""
+        self.context = copy_context()
+        self.context.run(CURRENT_CASE.set, self.lane)
+        self.context.run(SINK.set, self.sink)
+        return self.context
+
+    @property
+    def exits(self) -> bool:
+        """Whether its setup ends the session, when its turn comes."""
+        return self.entry is not None and isinstance(self.entry.error, pytest.exit.Exception)
+
+    def result(self) -> Result:
+        """Wait for the result; raises what the agent or a judge raised."""
+        __tracebackhide__ = True
+        assert self.job is not None
+        result: Result = self.job.result()
+        return result

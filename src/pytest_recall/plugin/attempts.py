@@ -7,7 +7,7 @@ import json
 import pytest
 
 from pytest_recall.files.wording import one_line
-from pytest_recall.plugin.stash import OUTCOME, RESULT, UNREPORTED
+from pytest_recall.plugin.item_state import state_of
 from pytest_recall.plugin.trials import attach, trial_of
 from pytest_recall.trials.execution import Result
 from pytest_recall.trials.trial import Outcome
@@ -21,7 +21,7 @@ def note_unreported(item: pytest.Item) -> None:
 
 def _last_call(item: pytest.Item) -> pytest.CallInfo[None]:
     """Return the call of which there is no report yet."""
-    raised = item.stash[UNREPORTED]
+    raised = state_of(item).raised
 
     def again() -> None:
         if raised is not None:
@@ -32,7 +32,7 @@ def _last_call(item: pytest.Item) -> pytest.CallInfo[None]:
 
 def settle(item: pytest.Item, report: pytest.TestReport) -> None:
     """Give a report the trial of its last call, or the trial the outcome that another plugin gave the report."""
-    if UNREPORTED in item.stash:
+    if state_of(item).unreported:
         attach(item, _last_call(item), report)
     elif report.outcome in _OUTCOMES:
         _rewrite(item, report)
@@ -47,9 +47,9 @@ def _rewrite(item: pytest.Item, report: pytest.TestReport) -> None:
     outcome = _OUTCOMES[report.outcome]
     expected = getattr(report, "wasxfail", None)
     why = str(report.longrepr or "") if expected is None else f"expected to fail: {expected}"
-    result = item.stash.get(RESULT, None) or Result(outcome)
+    result = state_of(item).result or Result(outcome)
     result = result._replace(outcome=outcome, error="" if report.passed else one_line(why))
     trial = trial_of(item, result)
-    item.stash[OUTCOME] = outcome
+    state_of(item).outcome = outcome
     report.recall = json.dumps([*earlier, trial.to_json()])  # type: ignore[attr-defined]
     report.recall_error = False  # type: ignore[attr-defined]

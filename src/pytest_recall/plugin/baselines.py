@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_recall.files.errors import MissError, RecallError
+from pytest_recall.plugin.item_state import state_of
 from pytest_recall.plugin.pytest_internals import defined_names, definitions
 from pytest_recall.plugin.session import run_of
-from pytest_recall.plugin.stash import CASSETTES, MISSED, MODELS, OUTCOME
+from pytest_recall.plugin.stash import CASSETTES, MODELS
 from pytest_recall.trials.baselines import Baseline, baseline_of, check_names, fixture_of, named
 from pytest_recall.trials.trial import Outcome
 
@@ -103,9 +104,9 @@ def model_of(config: pytest.Config, selector: str) -> PlainModel:
 def mark(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Say in the report that a trial is a baseline's; it fails the run only if it asked for what is not recorded."""
     if isinstance(call.excinfo and call.excinfo.value, MissError):
-        item.stash[MISSED] = True
+        state_of(item).missed = True
         return
-    setattr(report, "recall_arm", item.stash[OUTCOME].value)  # noqa: B010
+    setattr(report, "recall_arm", state_of(item).outcome.value)  # noqa: B010
     if getattr(item, "rule", None) is None:
         settle(item, report)
 
@@ -120,7 +121,7 @@ def settle(item: Any, report: Any) -> None:
 def settle_series(item: Any, report: Any, verdict: Outcome) -> None:
     """The same for a series of trials, one of which may have asked for what is not recorded."""
     report.recall_arm = verdict.value
-    if not item.stash.get(MISSED, False):
+    if not state_of(item).missed:
         settle(item, report)
     elif report.failed:
         del report.recall_arm

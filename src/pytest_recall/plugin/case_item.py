@@ -15,8 +15,9 @@ from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, MissError
 from pytest_recall.plugin import baselines, memories
 from pytest_recall.plugin.ahead import NARROW
+from pytest_recall.plugin.item_state import STATE, ItemState
 from pytest_recall.plugin.pytest_internals import fixtures_of, value_of
-from pytest_recall.plugin.stash import AHEAD, ANSWER, CASE_ID, CASSETTES, LOOPS, RESULT, RUN
+from pytest_recall.plugin.stash import CASSETTES, LOOPS, RUN
 from pytest_recall.schedule.boxes import DATASET, OF_CHANGE, PROFILE, REJUDGED
 from pytest_recall.trials.baselines import Baseline
 from pytest_recall.trials.execution import PREFLIGHT, Awaiter, Result, run_case
@@ -50,7 +51,7 @@ class CaseItem(pytest.Function):
         self.line = line
         self.baseline = baseline
         self.arm = baseline.name if baseline else ""
-        self.stash[CASE_ID] = case.id
+        self.state = self.stash[STATE] = ItemState(case.id, Outcome.ERROR)
         # What is asked again to be sure of a fail is asked for the sake of the schedule, which no baseline is on.
         self._run: Run = self.config.stash[RUN]
         run, plan = self._run, self._run.plan
@@ -74,29 +75,28 @@ class CaseItem(pytest.Function):
     def setup(self) -> None:
         """Set up the fixtures; before its turn, those that are the case's own in a context of its own."""
         __tracebackhide__ = True
-        if AHEAD not in self.stash:
+        if self.state.ahead is None:
             super().setup()
             return
         for name in self.fixturenames:
             definitions = fixtures_of(self).get(name)
             if definitions and definitions[-1].scope not in NARROW:
                 value_of(self, name)
-        self.stash[AHEAD].enter().run(super().setup)
+        self.state.ahead.enter().run(super().setup)
 
     def runtest(self) -> None:
         """Run the case; raises CaseFailed for a fail and CaseError where there is no verdict."""
         __tracebackhide__ = True
-        if RESULT in self.stash:
-            del self.stash[RESULT]
+        self.state.result = None
         try:
-            result = self.stash[AHEAD].result() if AHEAD in self.stash else self.ask()
+            result = self.ask() if self.state.ahead is None else self.state.ahead.result()
         except CaseError as error:
             if error.stage == PREFLIGHT:
                 # A judge that is wrong about what is known would be wrong about the rest as well.
                 self._run.log.halt(str(error))
                 self.session.shouldstop = str(error)
             raise
-        self.stash[RESULT] = result
+        self.state.result = result
         if result.outcome is Outcome.FAILED:
             raise CaseFailed(result.note)
 
@@ -131,8 +131,7 @@ class CaseItem(pytest.Function):
         if (replayed := self.replayed) is not None:
             agent = answering(replayed)
         judges = {call.name: self._judge(call.name) for call in self.case.judges}
-        if ANSWER in self.stash:
-            del self.stash[ANSWER]
+        self.state.answer = None
         result = run_case(
             self.case,
             agent,
@@ -143,7 +142,7 @@ class CaseItem(pytest.Function):
             ends=(pytest.exit.Exception, MissError),
             asking=self.config.stash[CASSETTES].player.asking,
             preflight=run.dry is None,
-            answered=partial(self.stash.__setitem__, ANSWER),
+            answered=partial(setattr, self.state, "answer"),
         )
         file = run.plan.files[self.path]
         if not self.arm and file.reason == PROFILE:
@@ -185,7 +184,7 @@ class CaseItem(pytest.Function):
         where = f"{self._run.plan.place.name(self.path)}:{self.line}"
         error = excinfo.value
         if isinstance(error, CaseFailed):
-            return self._clean("\n".join(_failure_lines(where, self.case, self.stash[RESULT], self._clean)))
+            return self._clean("\n".join(_failure_lines(where, self.case, self.state.result, self._clean)))
         if isinstance(error, CaseError):
             if error.__cause__ is None or _is_ours(error.__cause__):
                 return self._clean(f"{where}: {error}")

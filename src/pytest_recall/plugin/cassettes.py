@@ -19,8 +19,9 @@ from pytest_recall.files.disk import exists, open_file, remove
 from pytest_recall.files.errors import MissError, RecallError, sentence_of
 from pytest_recall.files.wording import plural
 from pytest_recall.models.rate_limiter import RateLimits
+from pytest_recall.plugin.item_state import ItemState, state_of
 from pytest_recall.plugin.pytest_internals import OutcomeError, active_fixtures, fail_fixture
-from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, RESULT, RUN, TAPE
+from pytest_recall.plugin.stash import RUN
 from pytest_recall.replay.budget import Ledger, Meter, SpentBudget
 from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import SHARED, Layer, Library
@@ -178,16 +179,18 @@ class CassetteManager:
 
     def open(self, item: pytest.Item, lane: CaseContext | None = None) -> None:
         """Open the cassette of the case that `item` runs, for one attempt at it; in a `lane`, if it has one."""
-        item.stash[OUTCOME] = Outcome.ERROR
-        item.stash[TAPE] = tape = self._tape_of(item)
+        state = state_of(item)
+        state.outcome = Outcome.ERROR
+        state.tape = tape = self._tape_of(item)
         changes = item.config.stash[RUN].plan.changes if self.player.meter is not None else None
-        if changes is not None and (found := changes.findings.get(item.stash[CASE_ID])) is not None:
+        if changes is not None and (found := changes.findings.get(state.case_id)) is not None:
             tape.answer_tokens = found.answer_tokens or None
         self.player.push(tape, lane)
 
     def shut(self, item: pytest.Item) -> None:
         """Close the cassette of `item`; its recording takes its place if there was a verdict."""
-        tape = item.stash[TAPE]
+        state = state_of(item)
+        tape = _tape(state)
         self.player.pop(tape)
         if tape.mode != "off":
             tape.close()
@@ -195,10 +198,10 @@ class CassetteManager:
                 self.library.use(tape.cassette.path)
             # A row comes to its verdict at its end, an ordinary test may fail before it.
             all_asked = tape.passed or hasattr(item, "case")
-            whole = item.stash[OUTCOME].is_verdict and not tape.misses
+            whole = state.outcome.is_verdict and not tape.misses
             came_to = {**_came_to(item, tape), **({FIELD: tape.fixtures} if tape.fixtures else {})}
             self._finish(tape, whole=whole, all_asked=all_asked, came_to=came_to)
-            if whole and OUTCOMES not in item.stash:
+            if whole and state.outcomes is None:
                 self.forget(item, 1)
         self._account(tape)
         if self.player.batches is not None:
@@ -211,7 +214,7 @@ class CassetteManager:
         What is recorded of the time after the call is asked for at the end of the teardown, all else at that of the
         call. Between the two, hooks of reports may call.
         """
-        tape = item.stash[TAPE]
+        tape = _tape(state_of(item))
         is_call, is_teardown = when == "call", when == "teardown"
         before = tape.reported
         tape.teardown = tape.teardown or is_teardown
@@ -268,7 +271,7 @@ class CassetteManager:
             return Tape("", "off", self._rules, self.redactor, "")
         asked = f" --baselines '{_arm(item)}'" if _arm(item) else ""
         hint = f"`pytest -p recall '{item.nodeid}'{asked} {self._record}` records it"
-        case_id = item.stash[CASE_ID]
+        case_id = state_of(item).case_id
         about: dict[str, Any] = {"case": case_id, "scenario": _scenario(item)}
         if asked:
             about["baseline"] = _arm(item)
@@ -291,10 +294,10 @@ class CassetteManager:
 
             declared = item.config.stash[RUN].plan.declared
             self._renamed = RenamedCases(self._place, self.library, patterns(item.config), declared)
-        return self._renamed.remedy(item.stash[CASE_ID])
+        return self._renamed.remedy(state_of(item).case_id)
 
     def _path(self, item: pytest.Item, repeat: int) -> Path:
-        return self.library.of_case(item.stash[CASE_ID], _scenario(item), repeat, _arm(item))
+        return self.library.of_case(state_of(item).case_id, _scenario(item), repeat, _arm(item))
 
     def asks_again(self, case_id: str, scenario: str) -> bool:
         """Whether a fail may be asked again to be sure of it: not if just its first trial is recorded."""
@@ -600,7 +603,7 @@ class CassetteManager:
     def started_for(self, item: pytest.Item) -> tuple[str, ...]:
         """Return the programs that a case has started, and wider fixtures that it uses."""
         fixtures = (self._started_by.get(name, {}) for name in (_fixtures_in(item) if self._started_by else ()))
-        return tuple(dict.fromkeys([*item.stash[TAPE].started, *chain.from_iterable(fixtures)]))
+        return tuple(dict.fromkeys([*_tape(state_of(item)).started, *chain.from_iterable(fixtures)]))
 
     def _fixtures_of(self, item: pytest.Item) -> Iterator[tuple[str, Tape]]:
         """Yield the wider fixtures that a case uses, with what each was answered when it was last set up."""
@@ -663,14 +666,20 @@ def _with_earlier(tape: Tape, news: list[Exchange], all_asked: bool) -> list[Exc
     return [*tape.served(), *news, *(exchange._replace(seq=tape.reserve()) for exchange in rest)]
 
 
+def _tape(state: ItemState) -> Tape:
+    assert state.tape is not None, "a case has a cassette from its setup to its end"
+    return state.tape
+
+
 def _not_written(tape: Tape, error: Exception, draft: str) -> str:
     return f"{tape.name}: not written ({error}); its calls are in {draft}"
 
 
 def _came_to(item: pytest.Item, tape: Tape) -> dict[str, str]:
     """Return what a recording says of the answer that was made of it; nothing where a test gives none."""
-    result = item.stash.get(RESULT, None)
-    if tape.draft_path is None or result is None or result.answer is None or result.outcome is not item.stash[OUTCOME]:
+    state = state_of(item)
+    result = state.result
+    if tape.draft_path is None or result is None or result.answer is None or result.outcome is not state.outcome:
         return {}
     from pytest_recall.replay.secrets import suspicious
 
@@ -681,7 +690,7 @@ def _came_to(item: pytest.Item, tape: Tape) -> dict[str, str]:
 
 
 def _repeat(item: pytest.Item) -> int:
-    return len(item.stash.get(OUTCOMES, ())) + 1
+    return len(state_of(item).outcomes or ()) + 1
 
 
 def _arm(item: pytest.Item) -> str:

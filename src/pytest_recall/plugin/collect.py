@@ -22,12 +22,14 @@ from pytest_recall.files.wording import one_line, plural
 from pytest_recall.judges.rehearsal import mistakes, rehearsal
 from pytest_recall.plugin import baselines, files, judging, marks, memories, options, portion, start
 from pytest_recall.plugin.case_item import CaseItem
+from pytest_recall.plugin.item_state import STATE, ItemState, is_case, state_of
 from pytest_recall.plugin.pytest_internals import closure_of, defined_names, fixtures_of
-from pytest_recall.plugin.stash import CASE_ID, RUN
+from pytest_recall.plugin.stash import RUN
 from pytest_recall.runs.collection import MARKED_IN
 from pytest_recall.runs.plan import check_names
 from pytest_recall.schedule.boxes import PROFILE
 from pytest_recall.trials.baselines import Baseline, item_name
+from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
     from pytest_recall.judges.rehearsal import AnyJudge
@@ -188,9 +190,9 @@ def note_deselected(run: Run, items: Iterable[pytest.Item]) -> None:
     """Note the cases of items that are left out. A row whose marked test `-k` leaves out is not without a case."""
     passed_over = set[str]()
     for item in items:
-        if CASE_ID in item.stash:
+        if is_case(item):
             if not getattr(item, "arm", ""):
-                run.found.deselected.add(item.stash[CASE_ID])
+                run.found.deselected.add(state_of(item).case_id)
             continue
         with suppress(RecallError):  # What is wrong with a mark is told where its test is run.
             if (found := marks.marked(item)) is not None:
@@ -206,7 +208,7 @@ def _check_encoding(config: pytest.Config, items: list[pytest.Item]) -> None:
         return
     refused = []
     for item in items:
-        if CASE_ID in item.stash and not item.nodeid.isascii():
+        if is_case(item) and not item.nodeid.isascii():
             try:
                 os.fsencode(item.nodeid)
             except UnicodeEncodeError:
@@ -235,7 +237,7 @@ def _join(config: pytest.Config, items: list[pytest.Item]) -> None:
             )
         late[case_id] = (found.scenario, found.dimension)
         nodes[item.nodeid] = case_id
-        item.stash[CASE_ID] = case_id
+        item.stash[STATE] = ItemState(case_id, Outcome.ERROR)
         if found.by_place:
             by_place[item.nodeid] = found.by_place
     if (path := os.environ.get(MARKED_IN)) and config.option.collectonly:

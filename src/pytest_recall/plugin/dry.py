@@ -17,7 +17,8 @@ from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.files.git import Repository
 from pytest_recall.files.wording import listed
 from pytest_recall.models.prices import at_model, call_of, pricing
-from pytest_recall.plugin.stash import ANSWER, CASE_ID, CASSETTES, OUTCOME, OUTCOMES, RESULT, RUN, TAPE
+from pytest_recall.plugin.item_state import is_case, state_of
+from pytest_recall.plugin.stash import CASSETTES, RUN
 from pytest_recall.replay import files_read
 from pytest_recall.replay.budget import may_cost, models_without_price
 from pytest_recall.results import replay_text
@@ -51,17 +52,17 @@ _SHOWN = {
 
 def mark(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Say on the report what the replay of a case came to; a fault of the replay itself fails no case here."""
-    found = _found(item, call)
+    found, state = _found(item, call), state_of(item)
     # Of the recordings of a change itself what they come to is a verdict, also where it is that of the row.
     decides = (ReplayState.UNAFFECTED,) if item.config.option.recall_dry_run_of else ()
     if found.state in (ReplayState.RECORDED, ReplayState.UNJUDGED, *decides):
         # Of a series the report of the last trial has all.
         trials = json.loads(report.recall)
-        if "answer" not in trials[-1] and ANSWER in item.stash:
-            trials[-1]["answer"] = item.stash[ANSWER].clean(item.stash[TAPE].redactor.redacted).to_json()
+        if "answer" not in trials[-1] and state.answer is not None and state.tape is not None:
+            trials[-1]["answer"] = state.answer.clean(state.tape.redactor.redacted).to_json()
         found = found._replace(trials=tuple(trials))
     setattr(report, "recall_dry", json.dumps(found.to_json()))  # noqa: B010
-    if OUTCOMES in item.stash:
+    if state.outcomes is not None:
         return  # One of several trials, of which all together decide.
     settle(item, call, report, found)
 
@@ -80,7 +81,7 @@ def settle(item: pytest.Item, call: pytest.CallInfo[None], report: Any, found: R
 
 def _found(item: pytest.Item, call: pytest.CallInfo[None]) -> ReplayFinding:
     """Return what the replay of a case came to, with what its recording has cost if it has to be asked."""
-    found, tape = _came_to(item, call), item.stash.get(TAPE, None)
+    found, tape = _came_to(item, call), state_of(item).tape
     rubric = item.config.stash[RUN].plan.rubric
     if tape is not None:
         fixtures = item.config.stash[CASSETTES].lacking_headers.intersection(getattr(item, "fixturenames", ()))
@@ -96,7 +97,7 @@ def _found(item: pytest.Item, call: pytest.CallInfo[None]) -> ReplayFinding:
     except RecallError:
         return found
     plan = item.config.stash[RUN].plan
-    row = plan.before.get(item.stash[CASE_ID])
+    row = plan.before.get(state_of(item).case_id)
     return priced(found, exchanges, rubric.prices, plan.context.model, None if row is None else row.last_model)
 
 
@@ -127,7 +128,8 @@ def priced(
 
 def _came_to(item: pytest.Item, call: pytest.CallInfo[None]) -> ReplayFinding:
     manager, plan = item.config.stash[CASSETTES], item.config.stash[RUN].plan
-    tape = item.stash.get(TAPE, None)
+    state = state_of(item)
+    tape = state.tape
     case = getattr(item, "case", None)
     words = () if case is None else words_of([case.id, case.input, case.turns and [one.user for one in case.turns]])
     error = call.excinfo.value if call.excinfo is not None else None
@@ -138,16 +140,16 @@ def _came_to(item: pytest.Item, call: pytest.CallInfo[None]) -> ReplayFinding:
         # A fixture that it shares with others asks something else.
         return ReplayFinding(ReplayState.CHANGED, key=OF_FIXTURE)
     recorded = None if tape is None or tape.cassette is None else taped_of(tape.cassette.header)
-    answer = item.stash.get(ANSWER, None)
+    answer = state.answer
     if answer is not None and tape is not None:
         answer = answer.clean(tape.redactor.text)
     return finding(
-        item.stash.get(RESULT, None),
-        item.stash[OUTCOME],
+        state.result,
+        state.outcome,
         None if tape is None else tape.difference,
         recorded,
         answer=answer,
-        row=plan.before.get(item.stash[CASE_ID]),
+        row=plan.before.get(state.case_id),
         error="" if error is None else str(error),
         words=words,
     )
@@ -213,8 +215,8 @@ class DryRun:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Leave out a case that has no recording: nothing is there to compare with, and it might ask past a replay."""
-        if CASE_ID in item.stash and not item.config.stash[CASSETTES].is_recorded(item):
-            item.stash[OUTCOME] = Outcome.SKIPPED
+        if is_case(item) and not item.config.stash[CASSETTES].is_recorded(item):
+            state_of(item).outcome = Outcome.SKIPPED
             pytest.skip("not recorded")
 
     def take(self, case_id: str, finding: str, why: str) -> None:

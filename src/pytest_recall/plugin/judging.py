@@ -9,8 +9,9 @@ import pytest
 
 from pytest_recall.cases.settings_fields import JudgeKind
 from pytest_recall.files.errors import RecallError
+from pytest_recall.plugin.item_state import is_case
 from pytest_recall.plugin.session import run_of
-from pytest_recall.plugin.stash import CALIBRATIONS, CASE_ID, CASSETTES, PANEL
+from pytest_recall.plugin.stash import CALIBRATIONS, CASSETTES, PANEL
 from pytest_recall.replay import tape
 from pytest_recall.trials.execution import Result
 
@@ -78,7 +79,7 @@ def _panel(config: pytest.Config) -> Panel:
 def asks_models(items: Iterable[pytest.Item]) -> bool:
     """Return whether a case among `items` has a fixture that asks a model to judge."""
     wanted = {f"judge_{kind}" for kind in KINDS}
-    return any(CASE_ID in item.stash and not wanted.isdisjoint(getattr(item, "fixturenames", ())) for item in items)
+    return any(is_case(item) and not wanted.isdisjoint(getattr(item, "fixturenames", ())) for item in items)
 
 
 def idle_line(config: pytest.Config) -> str:

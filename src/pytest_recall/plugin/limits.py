@@ -19,7 +19,8 @@ from pytest_recall.files.disk import write_text
 from pytest_recall.files.errors import MissError
 from pytest_recall.models.outage import Streak, outage_of
 from pytest_recall.plugin.cassettes import CassetteManager
-from pytest_recall.plugin.stash import AHEAD, CASE_ID, CASSETTES, OUTCOME, UNASKED, UNPAID
+from pytest_recall.plugin.item_state import STATE, is_case, state_of
+from pytest_recall.plugin.stash import CASSETTES
 from pytest_recall.replay.budget import spent_text
 from pytest_recall.results.stop_text import outage_line
 from pytest_recall.trials.run_stop import RunStop
@@ -78,8 +79,8 @@ class Breaker:
         """Skip a case that would be asked in vain. Raises pytest's own exception for that."""
         arm = getattr(item, "arm", "")
         if (stop := self.closed(arm)) is not None:
-            item.stash[UNASKED] = stop
-            item.stash[OUTCOME] = Outcome.SKIPPED
+            state = state_of(item)
+            state.unasked, state.outcome = stop, Outcome.SKIPPED
             pytest.skip(f"not run: {outage_line(stop, arm)}")
 
     @contextmanager
@@ -97,7 +98,7 @@ class Breaker:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Leave a case alone before its fixtures can cost anything."""
-        if CASE_ID in item.stash and AHEAD not in item.stash:
+        if is_case(item) and state_of(item).ahead is None:
             self.leave_out(item)
 
     def close(self) -> None:
@@ -116,10 +117,11 @@ class BudgetGate:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Skip the case, before its fixtures can cost anything; one that was begun goes on to its next call."""
-        if CASE_ID not in item.stash or AHEAD in item.stash:
+        state = item.stash.get(STATE, None)
+        if state is None or state.ahead is not None:
             return
         spent = self._manager.spent_out
-        item.stash[UNPAID] = spent is not None
+        state.unpaid = spent is not None
         if spent is not None:
-            item.stash[OUTCOME] = Outcome.SKIPPED
+            state.outcome = Outcome.SKIPPED
             pytest.skip(f"not run: {spent_text(spent)}")

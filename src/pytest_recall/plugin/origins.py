@@ -20,12 +20,12 @@ import pytest
 
 from pytest_recall.files.errors import single_errors
 from pytest_recall.plugin.case_item import CaseItem
-from pytest_recall.plugin.stash import IMPOSED
+from pytest_recall.plugin.item_state import state_of
 
 
 def noted(item: pytest.Item) -> AbstractContextManager[None]:
     """Note the fails that are not of the test, while it is called in this block."""
-    item.stash[IMPOSED] = imposed = list[BaseException]()
+    state_of(item).imposed = imposed = list[BaseException]()
     if not isinstance(item, pytest.Function) or not _calls_its_function(item):
         return nullcontext()
     return _imposed(item, imposed)
@@ -94,7 +94,7 @@ def note_timer(item: pytest.Item, settings: Any) -> None:
         try:
             return handler(*args)
         except BaseException as error:
-            item.stash.setdefault(IMPOSED, []).append(error)
+            state_of(item).imposed.append(error)
             raise
 
     signal.signal(signal.SIGALRM, alarm)

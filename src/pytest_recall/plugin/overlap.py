@@ -11,7 +11,6 @@ import inspect
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from contextvars import Context, copy_context
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,14 +22,14 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.json_lines import Appended
 from pytest_recall.models import prices
 from pytest_recall.plugin import options
-from pytest_recall.plugin.ahead import GLOBAL, NeedsAlone, PreparedItem, needs_alone, put_back, set_up, tear_down
+from pytest_recall.plugin.ahead import GLOBAL, Ahead, NeedsAlone, needs_alone, put_back, set_up, tear_down
 from pytest_recall.plugin.case_item import CaseItem
-from pytest_recall.plugin.output import SINK, Output, Sink
+from pytest_recall.plugin.item_state import STATE
+from pytest_recall.plugin.output import SINK, Output
 from pytest_recall.plugin.pytest_internals import fixtures_of, is_known, renew_request, steady_environment
-from pytest_recall.plugin.stash import AHEAD, CASSETTES, TAPE
+from pytest_recall.plugin.stash import CASSETTES
 from pytest_recall.plugin.trials import trial_of
 from pytest_recall.replay.hooks import carry
-from pytest_recall.replay.open_tapes import CURRENT_CASE, CaseContext
 from pytest_recall.trials.concurrency import Loop, Pool, TrialJob
 from pytest_recall.trials.execution import Result
 
@@ -40,39 +39,6 @@ if TYPE_CHECKING:
 
 AHEAD_OF = 4
 """Cases are begun for each that may run at once, so that one that takes long does not leave the rest without work."""
-
-
-class Ahead:
-    """What was begun of one case before its turn."""
-
-    def __init__(self, lane: CaseContext) -> None:
-        self.lane = lane
-        self.context = Context()
-        self.sink = Sink()
-        self.said = self.sink.taken()
-        self.entry: PreparedItem | None = None
-        self.job: TrialJob | None = None
-        self.begin = clock.wall()
-        self.seconds = 0.0
-
-    def enter(self) -> Context:
-        """Return the context of the case: what holds here, which is set up for all, and what is its own."""
-        self.context = copy_context()
-        self.context.run(CURRENT_CASE.set, self.lane)
-        self.context.run(SINK.set, self.sink)
-        return self.context
-
-    @property
-    def exits(self) -> bool:
-        """Whether its setup ends the session, when its turn comes."""
-        return self.entry is not None and isinstance(self.entry.error, pytest.exit.Exception)
-
-    def result(self) -> Result:
-        """Wait for the result; raises what the agent or a judge raised."""
-        __tracebackhide__ = True
-        assert self.job is not None
-        result: Result = self.job.result()
-        return result
 
 
 def obstacle(config: pytest.Config) -> str | None:
@@ -111,6 +77,12 @@ def begin(session: pytest.Session, run: Run) -> None:
         return
     prices.available()  # It imports httpx2, which cases that run meanwhile could find half imported.
     session.config.pluginmanager.register(Overlap(session, run), "recall-overlap")
+
+
+def _ahead(item: pytest.Item) -> Ahead | None:
+    """Return what was begun of an item before its turn; None where nothing was."""
+    state = item.stash.get(STATE, None)
+    return None if state is None else state.ahead
 
 
 class Overlap:
@@ -188,7 +160,7 @@ class Overlap:
 
     def _begin(self, item: CaseItem) -> bool:
         """Set up the fixtures of a case and start its trial; return whether the next one may be begun as well."""
-        ahead = item.stash[AHEAD] = Ahead(self._manager.player.lane())
+        ahead = item.state.ahead = Ahead(self._manager.player.lane())
         self._manager.open(item, ahead.lane)
         try:
             with self._captured(item, ahead):
@@ -209,7 +181,7 @@ class Overlap:
         ahead.said = ahead.sink.taken()
         ahead.seconds = clock.wall() - ahead.begin
         self._begun[item] = ahead
-        if ahead.entry.raised is None and not item.stash[TAPE].misses:
+        if ahead.entry.raised is None and not (item.state.tape and item.state.tape.misses):
             # Known before its thread is: Ctrl-C may come while that starts.
             ahead.job = ahead.lane.wait = TrialJob(partial(self._asked, item), ahead.context, f"recall {item.name}")
             self._pool.enter(ahead.job)
@@ -241,7 +213,7 @@ class Overlap:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Hand pytest the fixtures that are set up, within its capture."""
-        ahead = item.stash.get(AHEAD, None)
+        ahead = _ahead(item)
         if ahead is None or ahead.entry is None:
             return
         ahead.said.again(self._output.handlers)
@@ -256,7 +228,7 @@ class Overlap:
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         """Print and log what the case did, once it has ended."""
         __tracebackhide__ = True
-        ahead = item.stash.get(AHEAD, None)
+        ahead = _ahead(item)
         try:
             return (yield)
         finally:
@@ -269,7 +241,7 @@ class Overlap:
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Report the time that the case took itself, and not for how long its turn waited."""
-        ahead = item.stash.get(AHEAD, None)
+        ahead = _ahead(item)
         if ahead is not None and call.when == "setup":
             call.start, call.duration = ahead.begin, ahead.seconds + call.duration
             call.stop = call.start + call.duration
@@ -288,7 +260,7 @@ class Overlap:
         goes_on = nextitem is not None and item.parent in (nextitem, nextitem.parent)
         ends = not goes_on or session.shouldfail or session.shouldstop
         self._call_off([other for other in self._begun if other is not item] if ends else [])
-        ahead = item.stash.get(AHEAD, None)
+        ahead = _ahead(item)
         if not isinstance(item, CaseItem) or ahead is None:
             return (yield)
         self._stop([ahead])
@@ -327,13 +299,14 @@ class Overlap:
 
     def _end(self, item: CaseItem) -> None:
         """Forget what was begun of `item`."""
-        ahead = item.stash[AHEAD]
-        del item.stash[AHEAD]
+        ahead = item.state.ahead
+        assert ahead is not None, "it was begun"
+        item.state.ahead = None
         self._begun.pop(item, None)
         self._manager.player.leave(ahead.lane)
         ahead.lane.over = ahead.job is not None and (ahead.job.is_left or not ahead.job.is_done)
-        if TAPE in item.stash:  # What ends within its protocol has let go of it.
-            item.stash[TAPE].close()
+        if item.state.tape is not None:  # What ends within its protocol has let go of it.
+            item.state.tape.close()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:

@@ -13,7 +13,7 @@ import pytest
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.git import head_of
 from pytest_recall.plugin import options
-from pytest_recall.plugin.stash import CASE_ID
+from pytest_recall.plugin.item_state import is_case, state_of
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
@@ -217,13 +217,13 @@ def _fingerprint(plan: Plan, case_id: str) -> str:
 def drop(run: Run, items: list[pytest.Item]) -> None:
     """Drop the items whose cases were not chosen, fall to another shard, or came to a verdict before."""
     if run.plan.shard is not None and not run.plan.scheduled:
-        run.settle({item.stash[CASE_ID] for item in items if CASE_ID in item.stash})
+        run.settle({state_of(item).case_id for item in items if is_case(item)})
     plan = run.plan
     chosen = plan.reasons
     done = {} if plan.rest is None else plan.rest.done
 
     def is_left(item: pytest.Item) -> bool:
-        case_id = item.stash.get(CASE_ID, None)
+        case_id = state_of(item).case_id if is_case(item) else None
         return case_id is None or (case_id in chosen and (case_id, getattr(item, "arm", "")) not in done)
 
     dropped = [item for item in items if not is_left(item)]

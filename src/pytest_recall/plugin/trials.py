@@ -15,28 +15,14 @@ from pytest_recall.files.wording import one_line, plural
 from pytest_recall.models.outage import Outage, outage_text
 from pytest_recall.plugin import baselines, judging, marks
 from pytest_recall.plugin.case_item import CaseFailed, CaseItem
+from pytest_recall.plugin.item_state import state_of
 from pytest_recall.plugin.limits import outage_in
 from pytest_recall.plugin.pytest_internals import renew_request
 from pytest_recall.plugin.stash import (
-    AHEAD,
     ATTACHED,
-    CASE_ID,
     CASSETTES,
-    IMPOSED,
-    MISSED,
-    OUTCOME,
-    OUTCOMES,
-    REPORTED,
     RERUN,
-    RESULT,
     RUN,
-    SUBTESTS,
-    TAPE,
-    UNASKED,
-    UNPAID,
-    UNPROVEN,
-    UNREPORTED,
-    UNTOLD,
 )
 from pytest_recall.replay.budget import spent_text
 from pytest_recall.replay.exchange import error_replies
@@ -62,17 +48,18 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
 
     A report has plain data only: plugins send it to other processes and write it to files.
     """
-    if call.when == "call" and UNREPORTED in item.stash:
-        del item.stash[UNREPORTED]
-    if UNASKED in item.stash:
+    state = state_of(item)
+    if call.when == "call":
+        state.unreported, state.raised = False, None
+    if state.unasked is not None:
         return
-    if item.stash.get(UNPAID, False):
+    if state.unpaid:
         _leave_out(item, report)
         return
     if call.when == "setup" and report.passed:
         return
     if isinstance(call.excinfo and call.excinfo.value, MissError) and (spent := _unpaid(item)) is not None:
-        item.stash[OUTCOME] = Outcome.SKIPPED
+        state.outcome = Outcome.SKIPPED
         report.outcome = "skipped"
         report.longrepr = (str(item.path), (item.location[1] or 0) + 1, f"Skipped: not run: {spent_text(spent)}")
         _leave_out(item, report)
@@ -82,15 +69,15 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         del report.wasxfail
         report.outcome, report.longrepr = "failed", str(call.excinfo.value)
     run = item.config.stash[RUN]
-    case_id = item.stash[CASE_ID]
+    case_id = state.case_id
     outcome, error = _outcome(item, call, report)
-    if call.when == "call" and outcome in (Outcome.PASSED, Outcome.SKIPPED) and item.stash.get(SUBTESTS, []):
+    if call.when == "call" and outcome in (Outcome.PASSED, Outcome.SKIPPED) and state.subtests:
         outcome, error = _by_subtests(item)
         report.outcome, report.longrepr = "failed", error
     if outcome.is_verdict and (why := _no_evidence(item, outcome, run)):
         outcome, error = Outcome.ERROR, why
         report.outcome, report.longrepr = "failed", why
-    item.stash[OUTCOME] = outcome
+    state.outcome = outcome
     raised = call.excinfo.value if call.excinfo is not None else None
     outage = None if raised is None or outcome is not Outcome.ERROR else outage_in(item, raised)
     if outcome is not Outcome.SKIPPED:
@@ -98,15 +85,15 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     if outage is not None:
         setattr(report, "recall_outage", tuple(outage))  # noqa: B010
         error = _in_one_line(item, call, report, outage) or error
-    result = item.stash.get(RESULT, None)
+    result = state.result
     if result is None or result.outcome is not outcome:
         result = Result(outcome, error=error, seconds=None if isinstance(item, CaseItem) else round(call.duration, 6))
     trial = trial_of(item, result, with_calls=call.when != "teardown")
     if outcome is Outcome.FAILED:
-        item.stash[UNPROVEN] = unproven_text(trial)
+        state.unproven = unproven_text(trial)
     if run.follows and (found := run.found_out()):
         setattr(report, "recall_found", found)  # noqa: B010
-    untold = item.stash.setdefault(UNTOLD, [])
+    untold = state.pending
     untold.append(json_line(trial.to_json()).decode())
     text = f"[{', '.join(untold)}]"
     setattr(report, "recall", text)  # noqa: B010
@@ -120,7 +107,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
 
         row = run.plan.before.get(case_id)
         rule = getattr(item, "rule", None)
-        counts = not trial.unproven and (rule is None or not rule.is_unconfirmed([*item.stash[OUTCOMES], outcome]))
+        counts = not trial.unproven and (rule is None or not rule.is_unconfirmed([*(state.outcomes or ()), outcome]))
         regression = row is not None and not row.failing and row.quarantined is None and counts
         reporting.describe(item, trial, row, regression=regression)
     if trial.arm:
@@ -137,11 +124,11 @@ def _no_evidence(item: pytest.Item, outcome: Outcome, run: Run) -> str:
     """
     if run.dry is None and run.plan.changes is None:
         return ""
-    case_id = item.stash[CASE_ID]
+    case_id = state_of(item).case_id
     of_change = run.plan.changes is not None and run.plan.reasons.get(case_id) in OF_CHANGE
     if not (run.dry or of_change) or str(getattr(item, "arm", "")):
         return ""
-    tape = item.stash.get(TAPE, None)
+    tape = state_of(item).tape
     if tape is None:
         return ""
     if outcome is Outcome.FAILED:
@@ -177,18 +164,19 @@ def _in_one_line(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.
 def _count(item: pytest.Item, outage: Outage | None, run: Run) -> None:
     if run.breaker is None:
         return
-    ahead = item.stash.get(AHEAD, None)
+    ahead = state_of(item).ahead
     if ahead is None or ahead.job is None:  # What was asked before its turn was counted as it ended.
         run.breaker.take(getattr(item, "arm", ""), outage)
 
 
 def _unpaid(item: pytest.Item) -> SpentBudget | None:
     """Return why there was no money for so much as the first call of a case that had begun; None if there was."""
-    tape = item.stash.get(TAPE, None)
+    state = state_of(item)
+    tape = state.tape
     is_paid = tape is None or any(made.source == "live" for made in tape.made)
     manager: CassetteManager = item.config.stash[CASSETTES]
     spent = None if is_paid else manager.spent_out
-    item.stash[UNPAID] = spent is not None
+    state.unpaid = spent is not None
     if spent is not None and tape is not None:
         tape.misses.clear()
     return spent
@@ -205,13 +193,13 @@ def _apart(item: pytest.Item) -> str:
     Empty if it does.
     """
     plan = item.config.stash[RUN].plan
-    case_id = item.stash[CASE_ID]
+    case_id = state_of(item).case_id
     row = plan.before.get(case_id)
     is_behind = plan.is_behind(case_id, _asked(item))
     informing = (
         informs(plan.rubric.blocks, row, decides=plan.decides(case_id), is_behind=is_behind) if plan.scheduled else ""
     )
-    reason = item.stash.get(UNPROVEN, "") or informing
+    reason = state_of(item).unproven or informing
     if row is not None and row.quarantined is not None:
         until = f" until {row.until}" if row.until else ""
         reason = f"in quarantine since {row.quarantined}{until}, {row.owner or 'no owner'} looks at it"
@@ -232,13 +220,13 @@ def take_subtest(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.
     """Note what a subtest came to, of pytest's fixture or of unittest: the test comes to no better."""
     outcome, error = _outcome(item, call, report)
     if outcome in (Outcome.FAILED, Outcome.ERROR):
-        item.stash[SUBTESTS].append((outcome, error))
+        state_of(item).subtests.append((outcome, error))
     if outcome is Outcome.FAILED:
         report.recall_apart = _apart(item)  # type: ignore[attr-defined]
 
 
 def _by_subtests(item: pytest.Item) -> tuple[Outcome, str]:
-    found = item.stash[SUBTESTS]
+    found = state_of(item).subtests
     failed = [error for outcome, error in found if outcome is Outcome.FAILED]
     errors = failed or [error for _, error in found]
     return Outcome.FAILED if failed else Outcome.ERROR, f"{plural(len(found), 'subtest')} failed: {'; '.join(errors)}"
@@ -248,12 +236,13 @@ def changes_at_its_end(item: pytest.Item, call: pytest.CallInfo[None], report: p
     """Whether the teardown changes what a case came to: pytest reports an error for what had passed, or it missed."""
     if call.excinfo is not None and isinstance(call.excinfo.value, MissError):
         return _missed_at_its_end(item, call.excinfo.value)
-    return report.failed and item.stash.get(OUTCOME, None) is Outcome.PASSED
+    return report.failed and state_of(item).outcome is Outcome.PASSED
 
 
 def _missed_at_its_end(item: pytest.Item, error: MissError) -> bool:
     """Whether what was missed is the case's own, and not that of a fixture that others share."""
-    return TAPE in item.stash and str(error) in item.stash[TAPE].misses
+    tape = state_of(item).tape
+    return tape is not None and str(error) in tape.misses
 
 
 def _outcome(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> tuple[Outcome, str]:
@@ -277,7 +266,7 @@ def _is_verdict(item: pytest.Item, error: BaseException) -> bool:
     """Whether the exception is a judgement: of the judges, or of an ordinary test's asserts."""
     if isinstance(item, CaseItem):
         return isinstance(error, CaseFailed)
-    imposed = item.stash.get(IMPOSED, ())
+    imposed = state_of(item).imposed
     return all(
         isinstance(one, AssertionError | pytest.fail.Exception) and not any(one is other for other in imposed)
         for one in single_errors(error)
@@ -296,7 +285,7 @@ def trial_of(item: pytest.Item, result: Result, *, with_calls: bool = True) -> T
     Where the trial at the end of the call has the calls, the one at the end of the teardown is made without them.
     """
     run = item.config.stash[RUN]
-    case_id = item.stash[CASE_ID]
+    case_id = state_of(item).case_id
     rule = getattr(item, "rule", None)
     if isinstance(item, CaseItem):
         case = TrialCase.of(item.case)
@@ -311,7 +300,7 @@ def trial_of(item: pytest.Item, result: Result, *, with_calls: bool = True) -> T
         calls if with_calls else calls._replace(calls=()),
         # Why a marked test runs is decided by the worker that has found it.
         RunFacts(reason=run.plan.reasons.get(case_id, "") if run.follows else ""),
-        repeat=1 if rule is None else len(item.stash.get(OUTCOMES, ())) + 1,
+        repeat=1 if rule is None else len(state_of(item).outcomes or ()) + 1,
         rule="" if rule is None else str(rule),
         arm=getattr(item, "arm", ""),
         unproven=judging.weak_judges(item.config, result) if judged_by_models(result.verdicts) else (),
@@ -320,7 +309,7 @@ def trial_of(item: pytest.Item, result: Result, *, with_calls: bool = True) -> T
 
 def _calls(item: pytest.Item, case: TrialCase, result: Result) -> CallSummary:
     """Return where the answer came from, the calls that it took, and the conditions of its verdict."""
-    tape = item.stash.get(TAPE, None)
+    tape = state_of(item).tape
     kept = item.kept if isinstance(item, CaseItem) else None
     if kept is not None and (tape is None or (kept.calls and not tape.made)):
         return CallSummary(kept.source, kept.calls, kept.under)  # It was asked before the run was cut off.
@@ -361,8 +350,8 @@ def _calls(item: pytest.Item, case: TrialCase, result: Result) -> CallSummary:
 
 def _asked(item: pytest.Item) -> tuple[str, ...]:
     """Return the keys of what the agent has asked, where they tell whose fail it is; none where they are not known."""
-    of_change = item.config.option.recall_dry_run_of or item.stash[CASE_ID] in item.config.stash[RUN].plan.as_base
-    tape: Tape | None = item.stash.get(TAPE, None) if of_change else None
+    of_change = item.config.option.recall_dry_run_of or state_of(item).case_id in item.config.stash[RUN].plan.as_base
+    tape: Tape | None = state_of(item).tape if of_change else None
     try:
         return () if tape is None else tape.asked()
     except RecallError:
@@ -388,18 +377,18 @@ def run_series(item: Any, nextitem: pytest.Item | None) -> bool | None:
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     rest = item.config.stash[RUN].plan.rest
     # A series that was cut off goes on where it was.
-    outcomes: list[Outcome] = [] if rest is None else rest.outcomes((item.stash[CASE_ID], item.arm))
+    outcomes: list[Outcome] = [] if rest is None else rest.outcomes((state_of(item).case_id, item.arm))
     fails: list[Any] = []
-    item.stash[OUTCOMES] = outcomes
-    item.stash[MISSED] = False
+    state_of(item).outcomes = outcomes
+    state_of(item).missed = False
     reruns = _reruns(item)
     try:
         while not _once(item, nextitem, outcomes, fails, reruns=reruns):
-            reruns -= item.stash[OUTCOME] is Outcome.ERROR
+            reruns -= state_of(item).outcome is Outcome.ERROR
             renew_request(item)
         item.config.stash[CASSETTES].forget(item, len(outcomes))
     finally:
-        del item.stash[OUTCOMES]
+        state_of(item).outcomes = None
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
 
@@ -412,7 +401,7 @@ def replay_series(item: Any, nextitem: pytest.Item | None) -> bool:
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     count = item.config.stash[CASSETTES].recorded_trials(item)
     outcomes: list[Outcome] = []
-    item.stash[OUTCOMES] = outcomes
+    state_of(item).outcomes = outcomes
     found: list[ReplayFinding] = []
     try:
         for number in range(1, count + 1):
@@ -423,7 +412,7 @@ def replay_series(item: Any, nextitem: pytest.Item | None) -> bool:
             decided = found[-1].state in (ReplayState.UNAFFECTED, ReplayState.RECORDED)
             last = number == count or not decided
             if last:
-                one = of_series(found, item.rule.decided([*outcomes, item.stash[OUTCOME]]))
+                one = of_series(found, item.rule.decided([*outcomes, state_of(item).outcome]))
                 if found[-1].trials:
                     one = one._replace(trials=tuple(json.loads(report.recall)))
                 report.recall_dry = json.dumps(one.to_json())
@@ -433,11 +422,11 @@ def replay_series(item: Any, nextitem: pytest.Item | None) -> bool:
                 item.ihook.pytest_runtest_logreport(report=report)
             if last or not end.passed:
                 item.ihook.pytest_runtest_logreport(report=end)
-            outcomes.append(item.stash[OUTCOME])
+            outcomes.append(state_of(item).outcome)
             if last:
                 break
     finally:
-        del item.stash[OUTCOMES]
+        state_of(item).outcomes = None
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
 
@@ -467,17 +456,17 @@ def _once(item: Any, nextitem: pytest.Item | None, outcomes: list[Outcome], fail
     if report.passed:
         call, report = _phase(item, "call")
         reports.append(report)
-    judged = item.stash[OUTCOME]
+    judged = state_of(item).outcome
     stops = bool(item.session.shouldstop or item.session.shouldfail)
     raised = call.excinfo.value if call.excinfo is not None else None
-    may_repeat = reruns > 0 and judged is Outcome.ERROR and not stops and UNASKED not in item.stash
+    may_repeat = reruns > 0 and judged is Outcome.ERROR and not stops and state_of(item).unasked is None
     repeats = may_repeat and _is_rerun(item, raised)
     verdict: Outcome | None = None
     if not repeats:
         verdict = item.rule.decided([*outcomes, judged])
         if verdict is None and stops:
             verdict = Outcome.ERROR
-        elif verdict is None and UNASKED in item.stash:
+        elif verdict is None and state_of(item).unasked is not None:
             verdict = Outcome.ERROR if outcomes else Outcome.SKIPPED
     if judged is Outcome.FAILED:
         fails.append(report.longrepr)
@@ -499,7 +488,7 @@ def _once(item: Any, nextitem: pytest.Item | None, outcomes: list[Outcome], fail
 def _tell(item: Any, report: Any, verdict: Outcome | None, outcomes: list[Outcome], fails: list[Any]) -> None:
     """Make of the report of a trial what pytest is to know: nothing yet, or what the series came to."""
     if verdict is None:
-        report.outcome = item.stash[REPORTED] = RERUN
+        report.outcome = state_of(item).reported = RERUN
         return
     summary = item.rule.summary(len(outcomes) - outcomes.count(Outcome.PASSED), len(outcomes))
     if verdict is Outcome.PASSED:
@@ -509,22 +498,22 @@ def _tell(item: Any, report: Any, verdict: Outcome | None, outcomes: list[Outcom
         report.outcome = "failed"
         report.recall_error = False
         report.longrepr = f"{fails[-1]}\n  {summary}" if fails else summary
-        if not item.stash.get(UNPROVEN, "") and item.rule.is_unconfirmed(outcomes):
-            item.stash[UNPROVEN] = unconfirmed_text(summary)
+        if not state_of(item).unproven and item.rule.is_unconfirmed(outcomes):
+            state_of(item).unproven = unconfirmed_text(summary)
         if not item.arm:
             report.recall_apart = _apart(item)
-    elif verdict is Outcome.ERROR and UNASKED in item.stash:
+    elif verdict is Outcome.ERROR and (unasked := state_of(item).unasked) is not None:
         report.outcome = "failed"
         report.recall_error = True
         after = f"no verdict after {plural(len(outcomes) - 1, 'trial')} ({item.rule.name})"
-        report.longrepr = f"{after}: {outage_line(item.stash[UNASKED], item.arm)}"
+        report.longrepr = f"{after}: {outage_line(unasked, item.arm)}"
     elif outcomes[-1].is_verdict:
         report.outcome = "failed"
         report.recall_error = True
         report.longrepr = f"no verdict: {summary}"
     if item.arm:
         baselines.settle_series(item, report, verdict)
-    item.stash[REPORTED] = report.outcome
+    state_of(item).reported = report.outcome
 
 
 def _phase(item: Any, when: Any, **more: Any) -> tuple[pytest.CallInfo[None], Any]:

@@ -1,0 +1,69 @@
+"""Hold what is known of an item that runs a case, from its collection to its last report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pytest_recall.plugin.ahead import Ahead
+    from pytest_recall.replay.tape import Tape
+    from pytest_recall.trials.execution import Result
+    from pytest_recall.trials.run_stop import RunStop
+    from pytest_recall.trials.trial import Answer, Outcome
+
+
+@dataclass(slots=True)
+class ItemState:
+    """The state of one item; the fields stand in the order in which a run sets them."""
+
+    case_id: str
+    outcome: Outcome
+    """What its last attempt came to; an error from its begin until that is known."""
+    outcomes: list[Outcome] | None = None
+    """What the trials of its series came to so far; None where its case is asked once."""
+    missed: bool = False
+    """Whether a trial of its series asked for what is not recorded; of an item that asks a baseline."""
+    ahead: Ahead | None = None
+    """What was begun before its turn, with `--recall-concurrency`, from then to its end."""
+    unpaid: bool = False
+    """Whether there was no money for it."""
+    unasked: RunStop | None = None
+    """Why its provider was not asked any more."""
+    tape: Tape | None = None
+    """The cassette of its last attempt, until its protocol has ended."""
+    calling: bool = False
+    """Whether it is being called, so that what is reported of it is a subtest."""
+    subtests: list[tuple[Outcome, str]] = field(default_factory=list)
+    """The subtests of its last call that did not pass, and why."""
+    imposed: list[BaseException] = field(default_factory=list)
+    """What pytest or a plugin has failed its last call with, and not the test itself."""
+    answer: Answer | None = None
+    """The answer of its last call, as soon as there is one, also if no judge came to a verdict on it."""
+    result: Result | None = None
+    """What its last call came to, if it got as far as a verdict."""
+    unreported: bool = False
+    """Whether its call has ended, and no report was made of it yet."""
+    raised: BaseException | None = None
+    """What that call raised."""
+    unproven: str = ""
+    """Why its last fail counts for nothing; empty if it counts."""
+    pending: list[str] = field(default_factory=list)
+    """Its trials, as JSON, that are on no report yet that pytest has shown."""
+    reported: str = ""
+    """The outcome on the report of its call when its trial was put there; empty without a trial."""
+
+
+STATE: pytest.StashKey[ItemState] = pytest.StashKey()
+
+
+def state_of(item: pytest.Item) -> ItemState:
+    """Return the state of an item that runs a case. Raises KeyError for any other test."""
+    return item.stash[STATE]
+
+
+def is_case(item: pytest.Item) -> bool:
+    """Whether an item runs a case: a row of a case file, or a test with the mark."""
+    return STATE in item.stash
