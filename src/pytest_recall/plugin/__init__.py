@@ -251,8 +251,8 @@ class Hooks:
 
                 # The price list looks for files as it is imported, and its many objects need not be walked over.
                 prices.available()
-            own = (item for item in session.items if is_case(item) and not getattr(item, "arm", ""))
-            self.run.collected([state_of(item).case_id for item in own])
+            states = (state_of(item) for item in session.items if is_case(item))
+            self.run.collected([state.case_id for state in states if not state.arm])
             if options.concurrency(self.config) > 1:
                 from pytest_recall.plugin import overlap
 
@@ -267,7 +267,7 @@ class Hooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
         """Ask a case several times, where one answer does not decide it."""
-        if getattr(item, "rule", None) is None or not is_case(item):
+        if not is_case(item) or state_of(item).rule is None:
             return None
         from pytest_recall.plugin import trials
 

@@ -107,7 +107,7 @@ def mark(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRepo
         state_of(item).missed = True
         return
     setattr(report, "recall_arm", state_of(item).outcome.value)  # noqa: B010
-    if getattr(item, "rule", None) is None:
+    if state_of(item).rule is None:
         settle(item, report)
 
 
@@ -115,7 +115,7 @@ def settle(item: Any, report: Any) -> None:
     """Report the fail or the error of a baseline as an expected one, so that it does not fail the run."""
     if report.failed:
         report.outcome = "skipped"
-        report.wasxfail = f"baseline {item.arm}"
+        report.wasxfail = f"baseline {state_of(item).arm}"
 
 
 def settle_series(item: Any, report: Any, verdict: Outcome) -> None:

@@ -50,8 +50,7 @@ class CaseItem(pytest.Function):
         self.case = case
         self.line = line
         self.baseline = baseline
-        self.arm = baseline.name if baseline else ""
-        self.state = self.stash[STATE] = ItemState(case.id, Outcome.ERROR)
+        self.state = self.stash[STATE] = ItemState(case.id, Outcome.ERROR, case, baseline.name if baseline else "")
         # What is asked again to be sure of a fail is asked for the sake of the schedule, which no baseline is on.
         self._run: Run = self.config.stash[RUN]
         run, plan = self._run, self._run.plan
@@ -59,7 +58,7 @@ class CaseItem(pytest.Function):
         if confirm is not None and not self.config.stash[CASSETTES].asks_again(case.id, case.scenario):
             confirm = None
         of_change = run.dry is not None or plan.reasons.get(case.id) in OF_CHANGE
-        self.rule = rule_of(case, confirm, None if baseline else plan.before.get(case.id), of_change=of_change)
+        self.state.rule = rule_of(case, confirm, None if baseline else plan.before.get(case.id), of_change=of_change)
         self.extra_keyword_matches.update((case.scenario, case.dimension))
         self.keywords.update(dict.fromkeys(case.tags, True))
         self._tags = [_mark(self.config, tag) for tag in case.tags]
@@ -104,13 +103,13 @@ class CaseItem(pytest.Function):
     def kept(self) -> Trial | None:
         """The trial of the case from before the run was cut off; None if it has to be asked."""
         rest = self._run.plan.rest
-        return None if rest is None or self.rule is not None else rest.early.get((self.case.id, self.arm))
+        return None if rest is None or self.state.rule is not None else rest.early.get((self.case.id, self.state.arm))
 
     @property
     def replayed(self) -> Trial | None:
         """The trial of a replay of which only the judging is to be done again; None if the agent has to be asked."""
         plan = self._run.plan
-        if plan.changes is None or self.arm or plan.reasons.get(self.case.id) != REJUDGED:
+        if plan.changes is None or self.state.arm or plan.reasons.get(self.case.id) != REJUDGED:
             return None
         trials = plan.changes.findings[self.case.id].trials
         return Trial.from_json(trials[-1]) if trials else None
@@ -145,9 +144,9 @@ class CaseItem(pytest.Function):
             answered=partial(setattr, self.state, "answer"),
         )
         file = run.plan.files[self.path]
-        if not self.arm and file.reason == PROFILE:
+        if not self.state.arm and file.reason == PROFILE:
             return memories.with_points(result, self.case.id, self._provided)
-        if self.arm or file.reason != DATASET:
+        if self.state.arm or file.reason != DATASET:
             return result
         return result._replace(measures=memories.measures(file, self.case.id, result, fixtures.get("memory")))
 

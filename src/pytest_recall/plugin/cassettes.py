@@ -197,7 +197,7 @@ class CassetteManager:
             if tape.cassette is not None and _repeat(item) == 1:
                 self.library.use(tape.cassette.path)
             # A row comes to its verdict at its end, an ordinary test may fail before it.
-            all_asked = tape.passed or hasattr(item, "case")
+            all_asked = tape.passed or state.case is not None
             whole = state.outcome.is_verdict and not tape.misses
             came_to = {**_came_to(item, tape), **({FIELD: tape.fixtures} if tape.fixtures else {})}
             self._finish(tape, whole=whole, all_asked=all_asked, came_to=came_to)
@@ -283,7 +283,7 @@ class CassetteManager:
         begins = may_begin and item.config.stash[RUN].plan.begins_as_recorded(case_id)
         base = self._base.of_case(case_id, _scenario(item)) if self._base is not None and begins else None
         tape = self._tape(self._path(item, repeat), about, hint, base)
-        if hasattr(item, "case") and repeat == 1 and not asked and self._is_usual_folder:
+        if state_of(item).case is not None and repeat == 1 and not asked and self._is_usual_folder:
             tape.renamed = partial(self._if_renamed, item)
         return tape
 
@@ -694,11 +694,11 @@ def _repeat(item: pytest.Item) -> int:
 
 
 def _arm(item: pytest.Item) -> str:
-    return str(getattr(item, "arm", ""))
+    return state_of(item).arm
 
 
 def _scenario(item: pytest.Item) -> str:
-    case = getattr(item, "case", None)
+    case = state_of(item).case
     if case is not None:
         return str(case.scenario)
     mark = item.get_closest_marker("recall")

@@ -191,7 +191,7 @@ def note_deselected(run: Run, items: Iterable[pytest.Item]) -> None:
     passed_over = set[str]()
     for item in items:
         if is_case(item):
-            if not getattr(item, "arm", ""):
+            if not state_of(item).arm:
                 run.found.deselected.add(state_of(item).case_id)
             continue
         with suppress(RecallError):  # What is wrong with a mark is told where its test is run.

@@ -130,7 +130,7 @@ def _came_to(item: pytest.Item, call: pytest.CallInfo[None]) -> ReplayFinding:
     manager, plan = item.config.stash[CASSETTES], item.config.stash[RUN].plan
     state = state_of(item)
     tape = state.tape
-    case = getattr(item, "case", None)
+    case = state.case
     words = () if case is None else words_of([case.id, case.input, case.turns and [one.user for one in case.turns]])
     error = call.excinfo.value if call.excinfo is not None else None
     if manager.player.programs.every and tape is not None and (started := manager.started_for(item)):

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from pytest_recall.cases.case import Case
     from pytest_recall.plugin.ahead import Ahead
     from pytest_recall.replay.tape import Tape
     from pytest_recall.trials.execution import Result
     from pytest_recall.trials.run_stop import RunStop
+    from pytest_recall.trials.series import AnyRule
     from pytest_recall.trials.trial import Answer, Outcome
 
 
@@ -22,6 +24,12 @@ class ItemState:
     case_id: str
     outcome: Outcome
     """What its last attempt came to; an error from its begin until that is known."""
+    case: Case | None = None
+    """The row of a case file; None of a test with the mark."""
+    arm: str = ""
+    """The baseline that is asked; empty for the agent under test."""
+    rule: AnyRule | None = None
+    """How its trials come to one verdict; None where it is asked once."""
     outcomes: list[Outcome] | None = None
     """What the trials of its series came to so far; None where its case is asked once."""
     missed: bool = False

@@ -77,7 +77,7 @@ class Breaker:
 
     def leave_out(self, item: pytest.Item) -> None:
         """Skip a case that would be asked in vain. Raises pytest's own exception for that."""
-        arm = getattr(item, "arm", "")
+        arm = state_of(item).arm
         if (stop := self.closed(arm)) is not None:
             state = state_of(item)
             state.unasked, state.outcome = stop, Outcome.SKIPPED
@@ -87,7 +87,7 @@ class Breaker:
     def counted(self, item: pytest.Item) -> Iterator[None]:
         """Count how asking a case ends, inside; it is skipped if the provider is down by then."""
         self.leave_out(item)
-        arm = getattr(item, "arm", "")
+        arm = state_of(item).arm
         try:
             yield
         except Exception as error:

@@ -121,7 +121,7 @@ class Overlap:
         return (yield)
 
     def _look_ahead(self, item: CaseItem, nextitem: pytest.Item | None) -> None:
-        is_out = self._breaker is not None and self._breaker.closed(item.arm) is not None
+        is_out = self._breaker is not None and self._breaker.closed(item.state.arm) is not None
         if is_out or self._manager.spent_out is not None:
             return
         for upcoming in self._upcoming(item, nextitem):
@@ -193,7 +193,7 @@ class Overlap:
         with nullcontext() if self._breaker is None else self._breaker.counted(item):
             result: Result = item.ask()
         recording = self._run.recording
-        if recording is not None and recording.early and item.rule is None and item.kept is None:
+        if recording is not None and recording.early and item.state.rule is None and item.kept is None:
             # What cannot be kept is asked again, and what is left behind at the end has no one to tell.
             with self._writing, suppress(OSError, ValueError, RecallError):
                 if self._early is None:

@@ -223,8 +223,10 @@ def drop(run: Run, items: list[pytest.Item]) -> None:
     done = {} if plan.rest is None else plan.rest.done
 
     def is_left(item: pytest.Item) -> bool:
-        case_id = state_of(item).case_id if is_case(item) else None
-        return case_id is None or (case_id in chosen and (case_id, getattr(item, "arm", "")) not in done)
+        if not is_case(item):
+            return True
+        state = state_of(item)
+        return state.case_id in chosen and (state.case_id, state.arm) not in done
 
     dropped = [item for item in items if not is_left(item)]
     if dropped:

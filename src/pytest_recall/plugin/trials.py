@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
     from pytest_recall.replay.budget import SpentBudget
     from pytest_recall.replay.tape import Tape
+    from pytest_recall.trials.series import AnyRule
 
 
 def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
@@ -106,13 +107,13 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         from pytest_recall.plugin import reporting
 
         row = run.plan.before.get(case_id)
-        rule = getattr(item, "rule", None)
+        rule = state.rule
         counts = not trial.unproven and (rule is None or not rule.is_unconfirmed([*(state.outcomes or ()), outcome]))
         regression = row is not None and not row.failing and row.quarantined is None and counts
         reporting.describe(item, trial, row, regression=regression)
     if trial.arm:
         baselines.mark(item, call, report)
-    elif getattr(item, "rule", None) is None:
+    elif state.rule is None:
         report.recall_apart = _apart(item) if outcome is Outcome.FAILED else ""  # type: ignore[attr-defined]
 
 
@@ -126,7 +127,7 @@ def _no_evidence(item: pytest.Item, outcome: Outcome, run: Run) -> str:
         return ""
     case_id = state_of(item).case_id
     of_change = run.plan.changes is not None and run.plan.reasons.get(case_id) in OF_CHANGE
-    if not (run.dry or of_change) or str(getattr(item, "arm", "")):
+    if not (run.dry or of_change) or state_of(item).arm:
         return ""
     tape = state_of(item).tape
     if tape is None:
@@ -164,9 +165,9 @@ def _in_one_line(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.
 def _count(item: pytest.Item, outage: Outage | None, run: Run) -> None:
     if run.breaker is None:
         return
-    ahead = state_of(item).ahead
-    if ahead is None or ahead.job is None:  # What was asked before its turn was counted as it ended.
-        run.breaker.take(getattr(item, "arm", ""), outage)
+    state = state_of(item)
+    if state.ahead is None or state.ahead.job is None:  # What was asked before its turn was counted as it ended.
+        run.breaker.take(state.arm, outage)
 
 
 def _unpaid(item: pytest.Item) -> SpentBudget | None:
@@ -184,7 +185,7 @@ def _unpaid(item: pytest.Item) -> SpentBudget | None:
 
 def _leave_out(item: pytest.Item, report: pytest.TestReport) -> None:
     """Say on the report whom there was no money to ask: a baseline by its name, else the agent under test."""
-    setattr(report, "recall_unpaid", getattr(item, "arm", ""))  # noqa: B010
+    setattr(report, "recall_unpaid", state_of(item).arm)  # noqa: B010
 
 
 def _apart(item: pytest.Item) -> str:
@@ -286,7 +287,7 @@ def trial_of(item: pytest.Item, result: Result, *, with_calls: bool = True) -> T
     """
     run = item.config.stash[RUN]
     case_id = state_of(item).case_id
-    rule = getattr(item, "rule", None)
+    rule = state_of(item).rule
     if isinstance(item, CaseItem):
         case = TrialCase.of(item.case)
     else:
@@ -302,7 +303,7 @@ def trial_of(item: pytest.Item, result: Result, *, with_calls: bool = True) -> T
         RunFacts(reason=run.plan.reasons.get(case_id, "") if run.follows else ""),
         repeat=1 if rule is None else len(state_of(item).outcomes or ()) + 1,
         rule="" if rule is None else str(rule),
-        arm=getattr(item, "arm", ""),
+        arm=state_of(item).arm,
         unproven=judging.weak_judges(item.config, result) if judged_by_models(result.verdicts) else (),
     )
 
@@ -334,9 +335,9 @@ def _calls(item: pytest.Item, case: TrialCase, result: Result) -> CallSummary:
     source = "mixed" if len(sources) > 1 else next(iter(sources), "live")
     read = manager.exchanges_of(tape)
     calls, unrecorded = manager.calls_of(read), next(iter(tape.unkept), "")
-    if not result.outcome.is_verdict or str(getattr(item, "arm", "")):
+    if not result.outcome.is_verdict or state_of(item).arm:
         return CallSummary(source, calls, unrecorded=unrecorded, programs=programs)
-    asked = getattr(item, "case", None)  # A marked test has none, and its words stand in the prompt as they are.
+    asked = state_of(item).case  # A marked test has none, and its words stand in the prompt as they are.
     recording = tape.cassette or (tape.base if source == "replayed" else None)
     is_other = source == "live" or tape.other_fixture  # The answer then says nothing of the code now.
     taped = None if recording is None or is_other else taped_of(recording.header)
@@ -375,20 +376,19 @@ def run_series(item: Any, nextitem: pytest.Item | None) -> bool | None:
     if option.setuponly or getattr(option, "setupplan", False):
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    rest = item.config.stash[RUN].plan.rest
+    rest, state = item.config.stash[RUN].plan.rest, state_of(item)
     # A series that was cut off goes on where it was.
-    outcomes: list[Outcome] = [] if rest is None else rest.outcomes((state_of(item).case_id, item.arm))
+    outcomes: list[Outcome] = [] if rest is None else rest.outcomes((state.case_id, state.arm))
     fails: list[Any] = []
-    state_of(item).outcomes = outcomes
-    state_of(item).missed = False
+    state.outcomes, state.missed = outcomes, False
     reruns = _reruns(item)
     try:
         while not _once(item, nextitem, outcomes, fails, reruns=reruns):
-            reruns -= state_of(item).outcome is Outcome.ERROR
+            reruns -= state.outcome is Outcome.ERROR
             renew_request(item)
         item.config.stash[CASSETTES].forget(item, len(outcomes))
     finally:
-        state_of(item).outcomes = None
+        state.outcomes = None
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
 
@@ -401,7 +401,8 @@ def replay_series(item: Any, nextitem: pytest.Item | None) -> bool:
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     count = item.config.stash[CASSETTES].recorded_trials(item)
     outcomes: list[Outcome] = []
-    state_of(item).outcomes = outcomes
+    state, rule = state_of(item), _rule(item)
+    state.outcomes = outcomes
     found: list[ReplayFinding] = []
     try:
         for number in range(1, count + 1):
@@ -412,7 +413,7 @@ def replay_series(item: Any, nextitem: pytest.Item | None) -> bool:
             decided = found[-1].state in (ReplayState.UNAFFECTED, ReplayState.RECORDED)
             last = number == count or not decided
             if last:
-                one = of_series(found, item.rule.decided([*outcomes, state_of(item).outcome]))
+                one = of_series(found, rule.decided([*outcomes, state.outcome]))
                 if found[-1].trials:
                     one = one._replace(trials=tuple(json.loads(report.recall)))
                 report.recall_dry = json.dumps(one.to_json())
@@ -422,13 +423,19 @@ def replay_series(item: Any, nextitem: pytest.Item | None) -> bool:
                 item.ihook.pytest_runtest_logreport(report=report)
             if last or not end.passed:
                 item.ihook.pytest_runtest_logreport(report=end)
-            outcomes.append(state_of(item).outcome)
+            outcomes.append(state.outcome)
             if last:
                 break
     finally:
-        state_of(item).outcomes = None
+        state.outcomes = None
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
+
+
+def _rule(item: pytest.Item) -> AnyRule:
+    rule = state_of(item).rule
+    assert rule is not None, "its case is asked several times"
+    return rule
 
 
 def _reruns(item: pytest.Item) -> int:
@@ -456,17 +463,18 @@ def _once(item: Any, nextitem: pytest.Item | None, outcomes: list[Outcome], fail
     if report.passed:
         call, report = _phase(item, "call")
         reports.append(report)
-    judged = state_of(item).outcome
+    state = state_of(item)
+    judged = state.outcome
     stops = bool(item.session.shouldstop or item.session.shouldfail)
     raised = call.excinfo.value if call.excinfo is not None else None
-    may_repeat = reruns > 0 and judged is Outcome.ERROR and not stops and state_of(item).unasked is None
+    may_repeat = reruns > 0 and judged is Outcome.ERROR and not stops and state.unasked is None
     repeats = may_repeat and _is_rerun(item, raised)
     verdict: Outcome | None = None
     if not repeats:
-        verdict = item.rule.decided([*outcomes, judged])
+        verdict = _rule(item).decided([*outcomes, judged])
         if verdict is None and stops:
             verdict = Outcome.ERROR
-        elif verdict is None and state_of(item).unasked is not None:
+        elif verdict is None and state.unasked is not None:
             verdict = Outcome.ERROR if outcomes else Outcome.SKIPPED
     if judged is Outcome.FAILED:
         fails.append(report.longrepr)
@@ -487,10 +495,11 @@ def _once(item: Any, nextitem: pytest.Item | None, outcomes: list[Outcome], fail
 
 def _tell(item: Any, report: Any, verdict: Outcome | None, outcomes: list[Outcome], fails: list[Any]) -> None:
     """Make of the report of a trial what pytest is to know: nothing yet, or what the series came to."""
+    state, rule = state_of(item), _rule(item)
     if verdict is None:
-        report.outcome = state_of(item).reported = RERUN
+        report.outcome = state.reported = RERUN
         return
-    summary = item.rule.summary(len(outcomes) - outcomes.count(Outcome.PASSED), len(outcomes))
+    summary = rule.summary(len(outcomes) - outcomes.count(Outcome.PASSED), len(outcomes))
     if verdict is Outcome.PASSED:
         report.outcome = "passed"
         report.longrepr = None
@@ -498,22 +507,22 @@ def _tell(item: Any, report: Any, verdict: Outcome | None, outcomes: list[Outcom
         report.outcome = "failed"
         report.recall_error = False
         report.longrepr = f"{fails[-1]}\n  {summary}" if fails else summary
-        if not state_of(item).unproven and item.rule.is_unconfirmed(outcomes):
-            state_of(item).unproven = unconfirmed_text(summary)
-        if not item.arm:
+        if not state.unproven and rule.is_unconfirmed(outcomes):
+            state.unproven = unconfirmed_text(summary)
+        if not state.arm:
             report.recall_apart = _apart(item)
-    elif verdict is Outcome.ERROR and (unasked := state_of(item).unasked) is not None:
+    elif verdict is Outcome.ERROR and state.unasked is not None:
         report.outcome = "failed"
         report.recall_error = True
-        after = f"no verdict after {plural(len(outcomes) - 1, 'trial')} ({item.rule.name})"
-        report.longrepr = f"{after}: {outage_line(unasked, item.arm)}"
+        after = f"no verdict after {plural(len(outcomes) - 1, 'trial')} ({rule.name})"
+        report.longrepr = f"{after}: {outage_line(state.unasked, state.arm)}"
     elif outcomes[-1].is_verdict:
         report.outcome = "failed"
         report.recall_error = True
         report.longrepr = f"no verdict: {summary}"
-    if item.arm:
+    if state.arm:
         baselines.settle_series(item, report, verdict)
-    state_of(item).reported = report.outcome
+    state.reported = report.outcome
 
 
 def _phase(item: Any, when: Any, **more: Any) -> tuple[pytest.CallInfo[None], Any]:
