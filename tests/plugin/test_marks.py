@@ -490,3 +490,15 @@ def pytest_configure(config):
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         assert any("--count: pytest-repeat does not repeat cases" in line for line in result.errlines)
     checkout.run("eval", "--count=1").assert_outcomes(passed=1)
+
+
+def test_attributes_that_another_plugin_gives_an_item_are_its_own(pytester: pytest.Pytester) -> None:
+    conftest = (
+        BARE.files.get("eval/conftest.py", "")
+        + "\n\ndef pytest_itemcollected(item):\n    item.arm, item.rule, item.case = 'left', 'twice', object()\n"
+    )
+    project = BARE.with_files({"eval/test_marked.py": marked(["m"]), "eval/conftest.py": conftest})
+    checkout = project.at(pytester)
+    checkout.run("eval").assert_outcomes(passed=1)
+    assert checkout.outcomes() == {"m": "passed"}
+    assert checkout.boxes() == {"m": 1}

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_recall.plugin import switch
-from pytest_recall.plugin.item_state import STATE, is_case, state_of
 from pytest_recall.plugin.stash import (
     CASSETTES,
     CRASHED,
@@ -24,7 +23,10 @@ from pytest_recall.plugin.stash import (
     LOOPS,
     RERUN,
     RUN,
+    STATE,
     WATCH,
+    is_case,
+    state_of,
 )
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from pytest_recall.files.wording import one_line
-from pytest_recall.plugin.item_state import state_of
+from pytest_recall.plugin.stash import state_of
 from pytest_recall.plugin.trials import attach, trial_of
 from pytest_recall.trials.execution import Result
 from pytest_recall.trials.trial import Outcome

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_recall.files.errors import MissError, RecallError
-from pytest_recall.plugin.item_state import state_of
 from pytest_recall.plugin.pytest_internals import defined_names, definitions
 from pytest_recall.plugin.session import run_of
-from pytest_recall.plugin.stash import CASSETTES, MODELS
+from pytest_recall.plugin.stash import CASSETTES, MODELS, state_of
 from pytest_recall.trials.baselines import Baseline, baseline_of, check_names, fixture_of, named
 from pytest_recall.trials.trial import Outcome
 

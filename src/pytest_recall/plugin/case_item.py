@@ -15,9 +15,9 @@ from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, MissError
 from pytest_recall.plugin import baselines, memories
 from pytest_recall.plugin.ahead import NARROW
-from pytest_recall.plugin.item_state import STATE, ItemState
+from pytest_recall.plugin.item_state import ItemState
 from pytest_recall.plugin.pytest_internals import fixtures_of, value_of
-from pytest_recall.plugin.stash import CASSETTES, LOOPS, RUN
+from pytest_recall.plugin.stash import CASSETTES, LOOPS, RUN, STATE
 from pytest_recall.schedule.boxes import DATASET, OF_CHANGE, PROFILE, REJUDGED
 from pytest_recall.trials.baselines import Baseline
 from pytest_recall.trials.execution import PREFLIGHT, Awaiter, Result, run_case

@@ -19,9 +19,9 @@ from pytest_recall.files.disk import exists, open_file, remove
 from pytest_recall.files.errors import MissError, RecallError, sentence_of
 from pytest_recall.files.wording import plural
 from pytest_recall.models.rate_limiter import RateLimits
-from pytest_recall.plugin.item_state import ItemState, state_of
+from pytest_recall.plugin.item_state import ItemState
 from pytest_recall.plugin.pytest_internals import OutcomeError, active_fixtures, fail_fixture
-from pytest_recall.plugin.stash import RUN
+from pytest_recall.plugin.stash import RUN, state_of
 from pytest_recall.replay.budget import Ledger, Meter, SpentBudget
 from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import SHARED, Layer, Library

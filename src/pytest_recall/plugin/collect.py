@@ -22,9 +22,9 @@ from pytest_recall.files.wording import one_line, plural
 from pytest_recall.judges.rehearsal import mistakes, rehearsal
 from pytest_recall.plugin import baselines, files, judging, marks, memories, options, portion, start
 from pytest_recall.plugin.case_item import CaseItem
-from pytest_recall.plugin.item_state import STATE, ItemState, is_case, state_of
+from pytest_recall.plugin.item_state import ItemState
 from pytest_recall.plugin.pytest_internals import closure_of, defined_names, fixtures_of
-from pytest_recall.plugin.stash import RUN
+from pytest_recall.plugin.stash import RUN, STATE, is_case, state_of
 from pytest_recall.runs.collection import MARKED_IN
 from pytest_recall.runs.plan import check_names
 from pytest_recall.schedule.boxes import PROFILE

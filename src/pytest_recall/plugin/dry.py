@@ -17,8 +17,7 @@ from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.files.git import Repository
 from pytest_recall.files.wording import listed
 from pytest_recall.models.prices import at_model, call_of, pricing
-from pytest_recall.plugin.item_state import is_case, state_of
-from pytest_recall.plugin.stash import CASSETTES, RUN
+from pytest_recall.plugin.stash import CASSETTES, RUN, is_case, state_of
 from pytest_recall.replay import files_read
 from pytest_recall.replay.budget import may_cost, models_without_price
 from pytest_recall.results import replay_text

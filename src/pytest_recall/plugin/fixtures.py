@@ -62,7 +62,7 @@ def recall_model(request: pytest.FixtureRequest, _recall_on: None) -> Callable[[
 @pytest.fixture
 def recall_case(request: pytest.FixtureRequest) -> Case:
     """The Case that is running, for fixtures that depend on its tags, scenario or id."""
-    from pytest_recall.plugin.item_state import STATE
+    from pytest_recall.plugin.stash import STATE
 
     state = request.node.stash.get(STATE, None)
     case: Case | None = None if state is None else state.case
@@ -125,7 +125,7 @@ def memory(request: pytest.FixtureRequest, recall_alone: None, _recall_on: None)
     Override it in conftest.py to put a client of your own in its place. A case with `memory` fills it by itself.
     """
     from pytest_recall.plugin import memories
-    from pytest_recall.plugin.item_state import STATE
+    from pytest_recall.plugin.stash import STATE
 
     name = "_recall_file_memory" if memories.named_by_file(request.config, request.node) else "recall_memory"
     found: Memory = request.getfixturevalue(name)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import pytest
-
 if TYPE_CHECKING:
     from pytest_recall.cases.case import Case
     from pytest_recall.plugin.ahead import Ahead
@@ -62,16 +60,3 @@ class ItemState:
     """Its trials, as JSON, that are on no report yet that pytest has shown."""
     reported: str = ""
     """The outcome on the report of its call when its trial was put there; empty without a trial."""
-
-
-STATE: pytest.StashKey[ItemState] = pytest.StashKey()
-
-
-def state_of(item: pytest.Item) -> ItemState:
-    """Return the state of an item that runs a case. Raises KeyError for any other test."""
-    return item.stash[STATE]
-
-
-def is_case(item: pytest.Item) -> bool:
-    """Whether an item runs a case: a row of a case file, or a test with the mark."""
-    return STATE in item.stash

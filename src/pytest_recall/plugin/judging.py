@@ -9,9 +9,8 @@ import pytest
 
 from pytest_recall.cases.settings_fields import JudgeKind
 from pytest_recall.files.errors import RecallError
-from pytest_recall.plugin.item_state import is_case
 from pytest_recall.plugin.session import run_of
-from pytest_recall.plugin.stash import CALIBRATIONS, CASSETTES, PANEL
+from pytest_recall.plugin.stash import CALIBRATIONS, CASSETTES, PANEL, is_case
 from pytest_recall.replay import tape
 from pytest_recall.trials.execution import Result
 

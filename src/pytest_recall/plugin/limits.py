@@ -19,8 +19,7 @@ from pytest_recall.files.disk import write_text
 from pytest_recall.files.errors import MissError
 from pytest_recall.models.outage import Streak, outage_of
 from pytest_recall.plugin.cassettes import CassetteManager
-from pytest_recall.plugin.item_state import STATE, is_case, state_of
-from pytest_recall.plugin.stash import CASSETTES
+from pytest_recall.plugin.stash import CASSETTES, STATE, is_case, state_of
 from pytest_recall.replay.budget import spent_text
 from pytest_recall.results.stop_text import outage_line
 from pytest_recall.trials.run_stop import RunStop

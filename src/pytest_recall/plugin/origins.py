@@ -20,7 +20,7 @@ import pytest
 
 from pytest_recall.files.errors import single_errors
 from pytest_recall.plugin.case_item import CaseItem
-from pytest_recall.plugin.item_state import state_of
+from pytest_recall.plugin.stash import state_of
 
 
 def noted(item: pytest.Item) -> AbstractContextManager[None]:

@@ -24,10 +24,9 @@ from pytest_recall.models import prices
 from pytest_recall.plugin import options
 from pytest_recall.plugin.ahead import GLOBAL, Ahead, NeedsAlone, needs_alone, put_back, set_up, tear_down
 from pytest_recall.plugin.case_item import CaseItem
-from pytest_recall.plugin.item_state import STATE
 from pytest_recall.plugin.output import SINK, Output
 from pytest_recall.plugin.pytest_internals import fixtures_of, is_known, renew_request, steady_environment
-from pytest_recall.plugin.stash import CASSETTES
+from pytest_recall.plugin.stash import CASSETTES, STATE
 from pytest_recall.plugin.trials import trial_of
 from pytest_recall.replay.hooks import carry
 from pytest_recall.trials.concurrency import Loop, Pool, TrialJob

@@ -13,7 +13,7 @@ import pytest
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.git import head_of
 from pytest_recall.plugin import options
-from pytest_recall.plugin.item_state import is_case, state_of
+from pytest_recall.plugin.stash import is_case, state_of
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pytest_recall.judges.calibration import Calibration, JudgeKey
     from pytest_recall.judges.panel import Panel
     from pytest_recall.models.model import Model
+    from pytest_recall.plugin.item_state import ItemState
     from pytest_recall.replay.watch import Watch
     from pytest_recall.trials.baseline_agents import PlainModel
     from pytest_recall.trials.trial import Trial
@@ -45,7 +46,19 @@ CALIBRATIONS: pytest.StashKey[Mapping[JudgeKey, Calibration]] = pytest.StashKey(
 """On the config: the calibrations that verdicts are held to, as soon as one is."""
 BATCHED: pytest.StashKey[Counter[str]] = pytest.StashKey()
 """On the config: what calls went through batch APIs in workers, and what went directly."""
+STATE: pytest.StashKey[ItemState] = pytest.StashKey()
+"""On an item: what is known of it; absent on tests that are none of ours."""
 RERUN: str = "rerun"
 """The outcome, to pytest, of a trial that is not the last of its series: the one that report plugins know."""
 CRASHED = "???"
 """When, by the report that xdist makes up, an item ended whose worker died."""
+
+
+def state_of(item: pytest.Item) -> ItemState:
+    """Return the state of an item that runs a case. Raises KeyError for any other test."""
+    return item.stash[STATE]
+
+
+def is_case(item: pytest.Item) -> bool:
+    """Whether an item runs a case: a row of a case file, or a test with the mark."""
+    return STATE in item.stash

@@ -15,7 +15,6 @@ from pytest_recall.files.wording import one_line, plural
 from pytest_recall.models.outage import Outage, outage_text
 from pytest_recall.plugin import baselines, judging, marks
 from pytest_recall.plugin.case_item import CaseFailed, CaseItem
-from pytest_recall.plugin.item_state import state_of
 from pytest_recall.plugin.limits import outage_in
 from pytest_recall.plugin.pytest_internals import renew_request
 from pytest_recall.plugin.stash import (
@@ -23,6 +22,7 @@ from pytest_recall.plugin.stash import (
     CASSETTES,
     RERUN,
     RUN,
+    state_of,
 )
 from pytest_recall.replay.budget import spent_text
 from pytest_recall.replay.exchange import error_replies
