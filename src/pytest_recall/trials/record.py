@@ -16,28 +16,31 @@ from pytest_recall.trials.trial import Trial
 
 
 class RecordingFacts(NamedTuple):
-    """How a run records: `record`, or `missing` for what is missing; empty if it does not. The fields are the header's.
-
-    `cassettes` is the folder that it names, empty for the usual one. Calls of the kinds `live` are not recorded, and
-    with `trusts_replays` a verdict on a replayed answer moves boxes.
-    """
+    """How a run records; the header has the same fields."""
 
     recording: str = ""
+    """`record`, or `missing` to record only what is missing; empty for a run that does not record."""
     cassettes: str = ""
+    """The folder that the run names; empty for the usual one."""
     live: tuple[str, ...] = ()
+    """The kinds of calls that are not recorded."""
     trusts_replays: bool = False
+    """Whether a verdict on a replayed answer moves boxes."""
 
 
 RECORDS_NOTHING = RecordingFacts()
 
 
 class SetApart(NamedTuple):
-    """A case in quarantine. Days are ISO 8601; what is not known is None."""
+    """A case in quarantine."""
 
     id: str
     since: str
+    """The first day, in ISO 8601."""
     until: str | None = None
+    """The last day, in ISO 8601; None where it is not known."""
     owner: str | None = None
+    """Who is to look at it; None where that is not known."""
     lapses: int = 0
 
 
@@ -176,67 +179,24 @@ class NotEvaluated(NamedTuple):
 
 
 class Header(NamedTuple):
-    """What a run was asked to do: all that is needed to score it or to apply it later.
-
-    `date` is ISO 8601; `state` the SHA-256 of the state that the slice was chosen from;
-    `picks` the chosen cases as (id, reason); `scheduled` whether the schedule chose them;
-    `writes` whether the run's trials belong in the state; `total` the cases it chose from, `whole` whether these are
-    all of the set, and `files` the case files that have them, where these are not all;
-    `quarantined` are those of all cases that are set apart;
-    `lapses` is the number of them that sets a case apart, for `quarantine_days`; `baselines` are asked beside the agent
-    under test; `batch` says that calls go through batch APIs where these take them. `observed` is what the
-    schedule would have run, in a run of everything that is to show what this would have missed.
-
-    Of a shard, `picks` is its part of `slice`, which all shards of the run have in common, and
-    `fingerprint` is over that. `settings` is what decides a verdict beside the case, a line each;
-    `budget` is in US dollars, and `ledger` the file in which it is kept; `early` that of trials which came
-    to their end before their turn. `merged` are the shards that
-    this run was joined from, and `lost` those of which not all was run.
-
-    `blocks`, `due_blocks` and `allowed` are those of the rubric that the run is held to. Of the `total` cases
-    `questions` are on no schedule, `verdicts` had a verdict before the run, and of these `passing` passed at the
-    last one; None is a run of a version that did not count them. Of the cases that were not chosen `oldest` is the
-    day of the oldest verdict, of `oldest_case`, and `overdue` of how many the calendar has asked before;
-    `unanswered` are those that came to no verdict when they were last asked, each with that day, on how many days,
-    and who has waived it. `moved` are rows whose case has another id now, as (old, new). `commit` and `branch` are
-    git's; empty where there is no repository, or none of a name. `uncommitted` is a digest of the edits that no commit
-    has, empty for none, and None where that is not known; `commits` is how many the checkout has that its base has
-    not, and `in_history` are the changes named by rows that are in the history of `commit`. `source_kind` says what was
-    asked: the `cases` of an eval set, or the questions of a `dataset` or about a `persona`.
-
-    `base` is the commit with whose state regressions are told, and `not_compared` says why one that has to be there
-    cannot be found; `without_base` is how many cases were not chosen for that. `knows_change` says that a replay of all
-    cases told which of them the change affects:
-    `affected` are those whose requests, judging or replayed answer it has altered, `replayed` is what the replay
-    found, None without one, `unaffected` how many cases the change leaves as they were, and `own_recordings` how many
-    verdicts rest on recordings that came with the change. `unaffordable` are affected cases that the budget does
-    not reach. `fork` says that the change comes from another repository, and `altered` are the cases
-    of the base that the change takes away, renames or lets pass by another measure, each with its id after it, empty
-    where it is gone, and with what is altered, as `cases.changes.Alteration` names it; `judge_code` has each case and
-    each of its judges whose code is altered, with the file. `held_settings` are those of the rubric that the change
-    alters, and that apply as the base has them until it is merged. `ci_recordings` are the cases whose verdict rests on
-    a recording that CI has made for the pull request, and `keeps_recordings` says that CI keeps what this run records.
-    `varying` is how many cases send something new each time, of the `varying_of` that were replayed twice; that is 0 if
-    they were all that ask something else than recorded.
-    `behind` are the cases of the base of which that has no recording, or none of what they ask. `as_base` are those of
-    them that ask what the base asks, of a change that alters no code and no measure of theirs, each with the keys of
-    these requests: what they fail on is not of the change. `missing` are, on the default branch, the cases that asked
-    something else than recorded before the run, or when the replay began, each with the key of the first missing
-    request by the state and by the replay; empty for none.
-
-    `recording`, `cassettes`, `live` and `trusts_replays` are as in `RecordingFacts`.
-    """
+    """What a run was asked to do: all that is needed to score it or to apply it later."""
 
     run: str
     date: str
+    """In ISO 8601."""
     mode: str
     seed: str
     started: str
     scheduled: bool
+    """Whether the schedule chose the cases."""
     writes: bool
+    """Whether the run's trials belong in the state."""
     total: int
+    """How many cases the slice was chosen from."""
     picks: tuple[tuple[str, str], ...]
+    """The chosen cases, as (id, reason). Of a shard they are its part of `slice`."""
     state: str = ""
+    """The SHA-256 of the state that the slice was chosen from."""
     pr: str | None = None
     model: str | None = None
     reset: bool = False
@@ -247,65 +207,123 @@ class Header(NamedTuple):
     over_cap: int = 0
     unseen: int = 0
     without_base: int = 0
+    """How many cases were not chosen since the base cannot be found."""
     next_due: str | None = None
     orphans: tuple[str, ...] = ()
     swapped: int = 0
     quarantined: tuple[SetApart, ...] = ()
+    """Those of all cases that are set apart."""
     lapses: int | None = None
+    """After how many lapses a case is set apart, for `quarantine_days`; None for never."""
     quarantine_days: int = 30
     baselines: tuple[str, ...] = ()
+    """The agents that are asked beside the one under test."""
     batch: bool = False
+    """Whether calls go through batch APIs where these take them."""
     observed: tuple[tuple[str, str], ...] = ()
+    """What the schedule would have run, in a run of everything that is to show what this would have missed."""
     shard: str = ""
     slice: tuple[tuple[str, str], ...] = ()
+    """The slice that all shards of the run have in common; empty where the run is no shard."""
     fingerprint: str = ""
+    """The fingerprint of `slice`."""
     settings: tuple[str, ...] = ()
+    """What decides a verdict beside the case, a line each."""
     budget: float | None = None
+    """In US dollars."""
     ledger: str = ""
+    """The file in which the spending of the budget is added up."""
     early: str = ""
+    """The file of the trials that came to their end before their turn."""
     merged: tuple[str, ...] = ()
+    """The shards that this run was joined from."""
     lost: tuple[LostShard, ...] = ()
+    """Those of these shards of which not all was run."""
     blocks: str = ""
+    """The rubric's setting of this name, which the run is held to."""
     due_blocks: bool = False
+    """The rubric's setting of this name, which the run is held to."""
     allowed: float = 0
+    """The rubric's `no_verdict_allowed`, which the run is held to."""
     questions: int = 0
+    """How many of the `total` cases are on no schedule."""
     verdicts: int | None = None
+    """How many of the `total` cases had a verdict before the run; None in a run of a version that did not count."""
     passing: int = 0
+    """How many of these passed at the last one."""
     oldest: str = ""
+    """The day of the oldest verdict on a case that was not chosen."""
     oldest_case: str = ""
+    """The case with that verdict."""
     overdue: int | None = None
+    """How many cases that were not chosen the calendar has asked for before; None in a run of a version that did not
+    count."""
     unanswered: tuple[tuple[str, str, int, str], ...] = ()
+    """The cases that came to no verdict when they were last asked, each with that day, on how many days this was, and
+    who has waived it."""
     moved: tuple[tuple[str, str], ...] = ()
+    """The rows whose case has another id now, as (old, new)."""
     commit: str = ""
+    """That of git; empty where there is no repository."""
     branch: str = ""
+    """That of git; empty where there is no repository, or no branch with a name."""
     uncommitted: str | None = None
+    """A digest of the edits that no commit has; empty for none, and None where that is not known."""
     commits: int = 0
+    """How many commits the checkout has that its base has not."""
     in_history: tuple[str, ...] = ()
+    """Those changes named by rows that are in the history of `commit`."""
     whole: bool = False
+    """Whether the `total` cases are all of the set."""
     files: tuple[str, ...] = ()
+    """The case files that have the `total` cases, where these are not all of the set."""
     source_kind: str = "cases"
+    """What was asked: the `cases` of an eval set, or the questions of a `dataset` or about a `persona`."""
     base: str = ""
+    """The commit whose state a fail is compared with to tell whether it is a regression."""
     not_compared: NotCompared | None = None
+    """Why a base that has to be there cannot be found."""
     knows_change: bool = False
+    """Whether a replay of all cases told which of them the change affects."""
     affected: tuple[str, ...] = ()
+    """The cases whose requests, judging or replayed answer the change has altered."""
     replayed: ReplaySummary | None = None
+    """What the replay found; None without one."""
     unaffected: int = 0
+    """How many cases the change leaves as they were."""
     own_recordings: int = 0
+    """How many verdicts rest on recordings that came with the change."""
     behind: tuple[str, ...] = ()
+    """The cases of the base of which the base has no recording, or none of what they ask."""
     as_base: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Those of `behind` that ask what the base asks, of a change that alters no code and no measure of theirs, each
+    with the keys of these requests. What they fail on is not of the change."""
     missing: tuple[tuple[str, str, str], ...] = ()
+    """On the default branch, the cases that asked something else than recorded before the run, or when the replay
+    began. Each has the key of its first missing request by the state, and that by the replay; empty for none."""
     varying: int = 0
+    """How many cases send something new each time, of the `varying_of`."""
     varying_of: int = 0
+    """How many cases were replayed twice; 0 if they were all that ask something else than recorded."""
     unaffordable: tuple[str, ...] = ()
+    """The affected cases that the budget does not reach."""
     fork: bool = False
+    """Whether the change comes from another repository."""
     altered: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    """The cases of the base that the change takes away, renames or lets pass by another measure. Each has its id after
+    the change, empty where it is gone, and what is altered, as `cases.changes.Alteration` names it."""
     judge_code: tuple[tuple[str, str, str], ...] = ()
+    """Each case and each of its judges whose code is altered, with the file."""
     held_settings: tuple[str, ...] = ()
+    """Those settings of the rubric that the change alters, and that apply as the base has them until it is merged."""
     request_changes: tuple[tuple[str, RequestChange], ...] = ()
     """The cases whose agent asks something else than recorded."""
     ci_recordings: tuple[str, ...] = ()
+    """The cases whose verdict rests on a recording that CI has made for the pull request."""
     keeps_recordings: bool = False
+    """Whether CI keeps what this run records."""
     recording: str = ""
+    """As in `RecordingFacts`, like the three fields after it."""
     cassettes: str = ""
     live: tuple[str, ...] = ()
     trusts_replays: bool = False
@@ -338,36 +356,36 @@ class Header(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What a memory was told just before the questions of a checkpoint: so many `units`, in `seconds`, `at` a time.
-
-    The models of the memory itself took so many `calls` and tokens for it, and `usd` at list price; what is not known
-    of these is None.
-    """
+    """What a memory was told just before the questions of a checkpoint."""
 
     label: str
     units: int
+    """How many units it was told."""
     seconds: float
+    """How long that took."""
     at: str
+    """The time at which it was told."""
     calls: float | None = None
+    """How many calls the models of the memory itself took for it; None where that is not known."""
     input_tokens: float | None = None
+    """None where that is not known, as is `output_tokens`."""
     output_tokens: float | None = None
     usd: float | None = None
+    """What these calls cost at list price; None where that is not known."""
 
 
 class QuestionRecord(NamedTuple):
-    """A question as it was asked: what there is to measure its answer by, without the file that it is from.
-
-    `evidence` are the ids that have to come back. Questions of one `cluster` resemble each other, such as those about
-    one conversation.
-    """
+    """A question as it was asked: what there is to measure its answer by, without the file that it is from."""
 
     id: str
     question: str
     category: str = ""
     reference: str | None = None
     evidence: tuple[str, ...] = ()
+    """The ids that have to come back."""
     unanswerable: bool = False
     cluster: str = ""
+    """The group of questions that resemble each other, such as those about one conversation."""
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types; empty fields are left out."""
@@ -380,27 +398,26 @@ class QuestionRecord(NamedTuple):
 
 
 class Waiver(NamedTuple):
-    """That a person lets a change pass without the verdicts of some cases, which were not evaluated.
-
-    `by` is their name at the code host, `reason` what they wrote there, and `at` the time in ISO 8601.
-    """
+    """That a person lets a change pass without the verdicts of some cases, which were not evaluated."""
 
     by: str
+    """The person's name at the code host."""
     at: str
+    """In ISO 8601."""
     cases: tuple[str, ...]
     reason: str = ""
+    """What the person wrote at the code host."""
 
 
 class LetThrough(NamedTuple):
-    """What the rubric lets through a recording or a replay: nothing of it is recorded, or counted in the cost.
-
-    `calls` counts by host those to hosts under `ignore_hosts`, `places` are where other clients have connected to such,
-    each as `host:port`, and `programs` those that a replay has started.
-    """
+    """What the rubric lets through a recording or a replay: nothing of it is recorded, or counted in the cost."""
 
     calls: Mapping[str, int] = MappingProxyType({})
+    """How many calls went to hosts under `ignore_hosts`, by host."""
     places: tuple[str, ...] = ()
+    """Where other clients have connected to such hosts, each as `host:port`."""
     programs: tuple[str, ...] = ()
+    """The programs that a replay has started."""
 
     def joined(self, other: LetThrough) -> LetThrough:
         """Return both together."""
@@ -425,31 +442,33 @@ NOTHING_LET_THROUGH = LetThrough()
 
 
 class Record(NamedTuple):
-    """A run: its header, its trials in order, and how it ended.
-
-    `exit_code` is pytest's, or None for a run that was cut off. `calls` are those that belong
-    to no trial: of fixtures that several tests share, and of teardowns. `stop` is why chosen cases
-    were not run, where the run knew it. `seconds` is how long it took; None where it was cut off in between, or joined.
-    `also` is what failed beside the cases. `told` is what a long-horizon run has told its
-    memory, the last time of each checkpoint last, and `resumed` are the times at which the run was resumed. `asked` are
-    the questions of a dataset, by id. A `waiver` was given after the end of the run, and `pushed` is the commit with
-    which `recall ci push` has brought its state and recordings to a branch; empty where that did not. `let_through` is
-    what was called beside that, and is in no cost.
-    """
+    """A run: its header, its trials in order, and how it ended."""
 
     header: Header
     trials: tuple[Trial, ...] = ()
     exit_code: int | None = None
+    """That of pytest; None for a run that was cut off."""
     calls: tuple[Call, ...] = ()
+    """The calls that belong to no trial: of fixtures that several tests share, and of teardowns."""
     stop: RunStop | None = None
+    """Why chosen cases were not run, where the run knew it."""
     seconds: float | None = None
+    """How long it took; None where it was cut off in between, or joined."""
     also: tuple[FailedItem, ...] = ()
+    """What failed beside the cases."""
     told: tuple[Told, ...] = ()
+    """What a long-horizon run has told its memory, the last time of each checkpoint last."""
     resumed: tuple[str, ...] = ()
+    """The times at which the run was resumed."""
     asked: Mapping[str, QuestionRecord] = {}
+    """The questions of a dataset, by id."""
     waiver: Waiver | None = None
+    """One that was given after the end of the run."""
     pushed: str = ""
+    """The commit with which `recall ci push` has brought the run's state and recordings to a branch; empty where it did
+    not."""
     let_through: LetThrough = NOTHING_LET_THROUGH
+    """What was called beside all that, and is in no cost."""
 
 
 def setting_lines(**given: Any) -> tuple[str, ...]:

@@ -15,17 +15,7 @@ from pytest_recall.replay.exchange import Call
 
 
 class Row(NamedTuple):
-    """What the schedule remembers of one case.
-
-    `lapses` counts the fails that threw the case back from a higher box, less those that passes have made up for;
-    `quarantined` is the day since which its fails block no merge, `until` the last day on which they do not, and
-    `owner` who is to look at it.
-    `extra` is the YAML text of keys that this version does not know; it is kept as it is.
-    `passed_under` is what the last pass was given under, as `trials.conditions` writes it. `touched` are the changes
-    that touched the case since its last pass on the main branch, as `schedule.suspects` names them, the newest last.
-    `accepted` says who has last accepted an answer as the expected one, and when. `evidence`, `failed` and `tried` are
-    what `trials.detector` knows of it, the first a likelihood ratio.
-    """
+    """What the schedule remembers of one case."""
 
     box: int
     pass_streak: int
@@ -36,16 +26,28 @@ class Row(NamedTuple):
     failure_note: str | None = None
     failure_pr: str | None = None
     lapses: int = 0
+    """How many fails threw the case back from a higher box, less those that passes have made up for."""
     quarantined: date | None = None
+    """The day since which its fails block no merge."""
     until: date | None = None
+    """The last day on which they block no merge."""
     owner: str | None = None
+    """Who is to look at it while it is in quarantine."""
     extra: str = ""
+    """The YAML text of keys that this version does not know; it is kept as it is."""
     passed_under: str | None = None
+    """What the last pass was given under, as `trials.conditions` writes it."""
     touched: tuple[str, ...] = ()
+    """The changes that touched the case since its last pass on the main branch, as `schedule.suspects` names them, the
+    newest last."""
     accepted: str | None = None
+    """Who has last accepted an answer as the expected one, and when."""
     evidence: float = 1.0
+    """The likelihood ratio that the case has regressed, as `trials.detector` has it."""
     failed: int = 0
+    """How many of its trials on record failed, as `trials.detector` counts them."""
     tried: int = 0
+    """How many trials are on record, as `trials.detector` counts them."""
 
     @property
     def failing(self) -> bool:
@@ -91,22 +93,25 @@ AppealCause = Literal["failed", "audit"]
 
 
 class Vote(NamedTuple):
-    """What one judge said once. `passed` is None where it came to nothing; `error` then says why.
-
-    `model` is the selector, `replied` the model's name as the provider says it; `scores` are by
-    criterion, on its own scale; `score` lies in 0..1; `retried` counts replies that could not be
-    used; `flips` is 1 if a comparison followed the position; `ignored` names settings without effect.
-    """
+    """What one judge said once."""
 
     model: str = ""
+    """The selector of the model."""
     passed: bool | None = None
+    """None where the vote came to nothing; `error` then says why."""
     score: float | None = None
+    """From 0 to 1."""
     reason: str = ""
     scores: Mapping[str, int] = {}
+    """By criterion, each on its own scale."""
     replied: str | None = None
+    """The model's name as the provider says it."""
     retried: int = 0
+    """How many replies could not be used."""
     flips: int = 0
+    """1 if a comparison followed the position."""
     ignored: tuple[str, ...] = ()
+    """The names of settings without effect."""
     error: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -124,25 +129,26 @@ class Vote(NamedTuple):
 
 
 class Preflight(NamedTuple):
-    """How a judge did on answers whose verdict is known: `wrong` ones include those without a judgement."""
+    """How a judge did on answers whose verdict is known."""
 
     asked: int
     wrong: int
+    """How many were judged wrongly, with those that came to no judgement."""
     allowed: int
 
 
 class Judgement(NamedTuple):
-    """The votes of the primary judges, and the appellate's if it was asked, for the reason `cause`.
-
-    An appeal that came to nothing is a vote with an `error`. `preflights` are those made
-    just before, by model. `context` says whether the judges were shown excerpts of what a memory was told.
-    """
+    """The votes of the primary judges, and that of the appellate judge if it was asked."""
 
     votes: tuple[Vote, ...] = ()
     appeal: Vote | None = None
+    """The vote of the appellate judge; one with an `error` if the appeal came to nothing."""
     cause: str = ""
+    """Why the appellate judge was asked."""
     preflights: Mapping[str, Preflight] = {}
+    """Those made just before, by model."""
     context: bool = False
+    """Whether the judges were shown excerpts of what a memory was told."""
 
     @property
     def overturned(self) -> bool:
@@ -221,15 +227,13 @@ EARLIER = "earlier"
 
 
 class EarlierRun(NamedTuple):
-    """The earlier `run` of a pull request that gave a verdict which holds, and what is known of its trial there.
-
-    `answer` is as much of the answer as its recording keeps, None where there is no recording of it. `weighed` has a
-    letter for each trial, p or f, where the verdict rests on several by the likelihood ratio.
-    """
+    """An earlier run of a pull request that gave a verdict which holds, and what is known of its trial there."""
 
     run: str
     answer: str | None = None
+    """As much of the answer as its recording keeps; None where there is no recording of it."""
     weighed: str = ""
+    """A letter for each trial, p or f, where the verdict rests on several by the likelihood ratio."""
 
 
 class Outcome(StrEnum):
@@ -249,7 +253,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A piece of text that the agent retrieved. `score` is the retriever's own."""
+    """A piece of text that the agent retrieved, with the retriever's own score."""
 
     text: str
     source: str | None = None
@@ -258,16 +262,15 @@ class Passage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the agent answered: text, retrieved passages in rank order, usage by kind.
-
-    `usage` holds counts as the agent reports them (`input_tokens`, …); absent is unknown. `by` says whose words the
-    text is where that is known: the `memory`'s own, a `model`'s from what a memory found, or those `passages`.
-    """
+    """What the agent answered: text, retrieved passages in rank order, usage by kind."""
 
     text: str
     passages: tuple[Passage, ...] = ()
     usage: Mapping[str, float] = field(default_factory=dict)
+    """Counts by kind, as the agent reports them (`input_tokens`, …); one that is absent is unknown."""
     by: str = ""
+    """Whose words the text is, where that is known: the `memory`'s own, a `model`'s from what a memory found, or those
+    `passages`."""
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types; empty fields are left out."""
@@ -294,23 +297,24 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What one judge decided. `score` lies in 0..1, or is None for a judge that gives none.
-
-    A judge that only scores leaves `passed` None; the threshold then decides. Of a judge that
-    asks a model, `model` is the selector of the one whose word stands, `version` tells its
-    prompts apart, and `judgement` has the votes. `panel` names all models that could decide, and `asked` is a
-    digest of what was put to them, both empty where the judge does not say so.
-    """
+    """What one judge decided, with a score from 0 to 1 where it gives one."""
 
     passed: bool | None
+    """None for a judge that only scores; the threshold then decides."""
     score: float | None = None
+    """From 0 to 1; None for a judge that gives none."""
     reason: str = ""
     judge: str = ""
     model: str = ""
+    """Of a judge that asks a model, the selector of the one whose word stands."""
     version: str = ""
+    """Of a judge that asks a model, what tells its prompts apart."""
     judgement: Judgement | None = None
+    """The votes, of a judge that asks a model."""
     panel: str = ""
+    """The names of all models that could decide; empty where the judge does not say so."""
     asked: str = ""
+    """A digest of what was put to these models; empty where the judge does not say so."""
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types; empty and unknown fields are left out."""
@@ -328,17 +332,20 @@ class Verdict:
 
 
 class AtCheckpoint(NamedTuple):
-    """The checkpoint of a long-horizon run at which a question was asked; `day` is the last one that was told."""
+    """The checkpoint of a long-horizon run at which a question was asked."""
 
     label: str
     day: int | None = None
+    """The last day that was told."""
 
 
 class WeighedTrials(NamedTuple):
-    """The trials of a run that came to a verdict, in their order, with True for a pass, and the ratio `needed`."""
+    """The trials of a run that came to a verdict."""
 
     passes: tuple[bool, ...]
+    """True for each pass, in the order of the trials."""
     needed: int
+    """The likelihood ratio that a fail needs."""
     unconfirmed: bool = False
     """Whether they began with a fail, and do not come to one."""
 
@@ -363,62 +370,68 @@ class TrialStep(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """One run of one case.
-
-    `reason` says why the case was run ("due", "new", …); `row` is the state that the run
-    started from; `seconds` is the agent's own time; `error` explains an outcome that is
-    no verdict; `source` says where the answer came from (`live`, `replayed`, `mixed`, or `earlier` for a verdict of an
-    earlier run that holds, of which `earlier` has what is known), and
-    `calls` which upstream calls it took. `counts_for_schedule` is False for a verdict on a replayed
-    answer: it is no news of the model, and moves no box. `repeat` counts the trials of a
-    series from 1, and `rule` says how they come to one verdict; without a series it is empty.
-    `unproven` are the judges that fall short of the kappa that the rubric asks for, where the outcome rests on them
-    and counts for nothing; its fail does not fail the run. `arm` is the baseline that was asked, empty for the agent
-    under test; the trial of a baseline grades no case. `measures` are numbers by name, such as the metrics of
-    a dataset's question; a value that is None is a failure, and None for all of them says that nothing was measured.
-    `under` is what a verdict was given under, as `trials.conditions` writes it. `stage` says where an error came
-    from, such as `memory recall`, as far as that is known. `ended` is when the trial ended, in ISO 8601, `checkpoint`
-    where in a long-horizon run it was; both are empty elsewhere. `steps` are what the answer took, in their order.
-    `unrecorded` is the cause for which a call of it may not be written down, as `files.errors` names it, so that the
-    case has no recording.
-    `programs` were started in a replay that starts any; what they ask is not recorded, so the verdict is no evidence.
-    `asked` are, of a fail, the keys of what the agent asked, as far as calls are recorded, sorted.
-    `weighed` is in no journal: it is of the trial that grades a case by evidence.
-    """
+    """One run of one case."""
 
     case_id: str
     outcome: Outcome
     reason: str = ""
+    """Why the case was run ("due", "new", …)."""
     scenario: str = ""
     dimension: str = ""
     verdicts: tuple[Verdict, ...] = ()
     answer: Answer | None = None
     error: str = ""
+    """What explains an outcome that is no verdict."""
     seconds: float | None = None
+    """The agent's own time."""
     attempt: int = 1
     source: str = "live"
+    """Where the answer came from: `live`, `replayed`, `mixed`, or `earlier` for a verdict of an earlier run that
+    holds."""
     fingerprint: str = ""
     where: str = ""
     pr: str | None = None
     model: str | None = None
     row: Row | None = None
+    """The state of the case that the run started from."""
     calls: tuple[Call, ...] = ()
+    """The upstream calls that the answer took."""
     counts_for_schedule: bool = True
+    """False for a verdict on a replayed answer: it is no news of the model, and moves no box."""
     repeat: int = 1
+    """The number of the trial in its series, counted from 1."""
     rule: str = ""
+    """How the trials of the series come to one verdict; empty without a series."""
     unproven: tuple[WeakJudge, ...] = ()
+    """The judges that fall short of the kappa that the rubric asks for, where the outcome rests on them and counts for
+    nothing; a fail of the trial does not fail the run."""
     arm: str = ""
+    """The baseline that was asked, whose trial grades no case; empty for the agent under test."""
     measures: Mapping[str, float | None] | None = None
+    """Numbers by name, such as the metrics of a dataset's question. One that is None is a failure, and None for all of
+    them says that nothing was measured."""
     under: str = ""
+    """What a verdict was given under, as `trials.conditions` writes it."""
     stage: str = ""
+    """Where an error came from, such as `memory recall`, as far as that is known."""
     ended: str = ""
+    """When the trial of a long-horizon run ended, in ISO 8601; else empty."""
     checkpoint: AtCheckpoint | None = None
+    """Where in a long-horizon run it was; else None."""
     steps: tuple[TrialStep, ...] = ()
+    """What the answer took, in order."""
     unrecorded: str = ""
+    """The cause for which a call of it may not be written down, as `files.errors` names it, so that the case has no
+    recording."""
     asked: tuple[str, ...] = ()
+    """Of a fail, the keys of what the agent asked, as far as calls are recorded, sorted."""
     programs: tuple[str, ...] = ()
+    """Those that were started in a replay that starts any. What they ask is not recorded, so the verdict is no
+    evidence."""
     earlier: EarlierRun | None = None
+    """What is known of the trial of an earlier run whose verdict holds."""
     weighed: WeighedTrials | None = None
+    """What grades a case by evidence; it is in no journal, and only the trial that grades the case has it."""
 
     @property
     def is_doubted(self) -> bool:
