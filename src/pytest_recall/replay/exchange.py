@@ -49,17 +49,17 @@ Headers = tuple[tuple[str, str], ...]
 
 
 class Request(NamedTuple):
-    """What was asked of an upstream. `url` is absolute; `body` is what went over the wire.
-
-    `others` are the headers that a recording does not store, by lower-case name with a digest of the value, which is
-    empty where that may be a secret; None where the recording does not say.
-    """
+    """What was asked of an upstream."""
 
     method: str
     url: str
+    """Absolute."""
     headers: Headers = ()
     body: bytes = b""
+    """What went over the wire."""
     others: Headers | None = None
+    """The headers that a recording does not store, by lower-case name with a digest of the value, which is empty where
+    that may be a secret; None where the recording does not say."""
 
     @property
     def line(self) -> str:
@@ -68,20 +68,18 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """What the upstream sent.
-
-    `chunks` are the body's pieces as they arrived, still in their content encoding;
-    `offsets` the seconds from the request to each. `complete` is False if the client
-    closed the stream before its end, so that it is unknown what would have followed.
-    """
+    """What the upstream sent."""
 
     status: int
     reason: str = ""
     headers: Headers = ()
     chunks: tuple[bytes, ...] = ()
+    """The pieces of the body as they arrived, still in their content encoding."""
     offsets: tuple[float, ...] = ()
+    """The seconds from the request to each of these."""
     http_version: str = "HTTP/1.1"
     complete: bool = True
+    """False if the client closed the stream before its end, so that it is unknown what would have followed."""
 
     @property
     def body(self) -> bytes:
@@ -95,14 +93,12 @@ class Response(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """How an exchange ended that the network cut short.
-
-    `kind` is the name of the exception that the HTTP client raised, such as
-    `ReadTimeout` or `ConnectError`; `message` is its text.
-    """
+    """How an exchange ended that the network cut short."""
 
     kind: str
+    """The name of the exception that the HTTP client raised, such as `ReadTimeout` or `ConnectError`."""
     message: str
+    """The text of the exception."""
 
     @property
     def is_unsent(self) -> bool:
@@ -111,26 +107,27 @@ class Failure(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """One call: its key, its place in the order of the calls, and both of its sides.
-
-    `kind` says who asked (`agent`, `judge`, `worker`); `at` is ISO 8601 in UTC; `seconds`
-    lie between the request and the end of the response. With a `failure`, `response` holds
-    what had come before it, or is None. `phase` is `teardown` for a call that the end of a
-    fixture made, after the test; else it is empty. `background` is a call of a thread that was there before the test.
-    `batched` says that it went through a batch API; a cassette does not tell.
-    """
+    """One call: its key, its place in the order of the calls, and both of its sides."""
 
     key: str
     seq: int
+    """Its place in the order of the calls."""
     kind: str
+    """Who asked: `agent`, `judge` or `worker`."""
     request: Request
     response: Response | None
+    """With a `failure`, what had come before that, or None."""
     failure: Failure | None = None
     at: str = ""
+    """In ISO 8601, in UTC."""
     seconds: float = 0.0
+    """From the request to the end of the response."""
     phase: str = ""
+    """`teardown` for a call that the end of a fixture made, after the test; else empty."""
     batched: bool = False
+    """Whether it went through a batch API; a cassette does not tell."""
     background: bool = False
+    """Whether it is a call of a thread that was there before the test."""
 
     @property
     def is_refused(self) -> bool:
@@ -359,12 +356,10 @@ BATCHED = 0.5
 
 
 class Tokens(NamedTuple):
-    """Tokens by kind, each counted once: `input` is without what the cache served or took in.
-
-    None is unknown, which is not zero.
-    """
+    """Tokens by kind, each counted once. None is unknown, which is not zero."""
 
     input: int | None = None
+    """Without what the cache served or took in."""
     output: int | None = None
     cache_read: int | None = None
     cache_write: int | None = None
@@ -375,25 +370,25 @@ _LEFT_OUT = frozenset({"batched", "trouble", "retried", "estimated"})
 
 
 class Call(NamedTuple):
-    """One upstream call. `source` is `live` or `replayed`; `cost` is in US dollars, None if unknown.
-
-    `cost` is what the call costs at list price when it is live, whether it was or not. One that was
-    `batched` went through a provider's batch API, and cost `BATCHED` of that. `trouble` says how a call ended
-    badly, such as `http-500` or `cut-off`; one that was `retried` was made again, and then ended well. `estimated` says
-    that the vendor did not state its tokens, so that these, and the cost, are counted from its text.
-    """
+    """One upstream call."""
 
     kind: str
     source: str
+    """`live` or `replayed`."""
     model: str | None = None
     provider: str | None = None
     tokens: Tokens | None = None
     cost: float | None = None
+    """What it costs at list price when it is live, whether it was or not, in US dollars; None if unknown."""
     seconds: float = 0.0
     batched: bool = False
+    """Whether it went through a provider's batch API, and cost `BATCHED` of that."""
     trouble: str = ""
+    """How a call ended badly, such as `http-500` or `cut-off`."""
     retried: bool = False
+    """Whether it was made again, and then ended well."""
     estimated: bool = False
+    """Whether the vendor did not state its tokens, so that these, and the cost, are counted from its text."""
 
     @property
     def listed(self) -> float | None:

@@ -58,31 +58,29 @@ class Repeatable(Protocol):
 
 @dataclass(slots=True)
 class Made:
-    """One call that was made while the tape was open; `source` is `live` or `replayed`.
-
-    `call` is what it came to, where someone had to know as soon as it ended. One that `is_token` has fetched a token
-    although that is recorded.
-    """
+    """One call that was made while the tape was open."""
 
     kind: str
     source: str
+    """`live` or `replayed`."""
     seq: int
     exchange: Callable[[], Exchange]
     call: Call | None = None
+    """What the call came to, where someone had to know as soon as it ended."""
     is_token: bool = False
+    """Whether it has fetched a token although that is recorded."""
 
 
 class Mismatch(NamedTuple):
-    """The first thing in which a replay differed from its recording, for calls of a `kind`, such as `agent` or `judge`.
-
-    `request` is the key of what was asked in its place; empty where nothing was.
-    """
+    """The first thing in which a replay differed from its recording."""
 
     kind: str
+    """Whose calls they are, such as `agent` or `judge`."""
     call: int = 0
     """The recorded call that is nearest, counted from 1; 0 if there is none."""
     differences: tuple[RequestDifference, ...] = ()
     request: str = ""
+    """The key of what was asked in place of that call; empty where nothing was."""
 
 
 class _Marks(NamedTuple):
@@ -110,32 +108,9 @@ class _Ended(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Tape(Following):
-    """One cassette while it is in use. Threads, tasks and forked processes share it; each identical call gets the next
-    answer.
+    """One cassette while it is in use.
 
-    `older` are older recordings of the same, one of which is replayed in its place if the first request is in that and
-    not in the newer ones. What is recorded goes to `draft_path`, and at the end to `path`. `base` is a recording of the
-    same before a change: it answers until the agent asks the first thing that it lacks, and judges also after that.
-    `hint` says how to record the cassette, for the message of a miss, and `renamed` what to do if its case had another
-    id, where nothing is recorded;
-    `passed` is whether the test that it belongs to has ended without an error, `difference` where it asked first for
-    what is not recorded, or left recorded calls unasked, and `teardown` whether the test is over, and only hooks and
-    the ends of fixtures may still call. `reported` counts the misses that a phase of the test has ended with.
-    `unkept` has the cause of each call that may not be written down, and `started` are the programs that were started
-    while it was open, as the rubric names them. It `is_partial` if a call may have been one of its own that nothing
-    records. `left_behind` says of each call, and of each program, of what an earlier case had left behind that it was
-    refused while this was open.
-    `accounted` counts those of the calls in `made` that someone has already accounted for.
-    `is_over` says of a copy that its original is closed. `learn` takes in what a live call of another process has cost,
-    and `too_late` is told of one that was begun after that.
-    `live` are the kinds of calls that are not looked up in the cassette: what is recorded of them is neither asked
-    for nor out of date. With a `header_check` it `lacks_headers` if a recorded call that was served does not say which
-    it had.
-    `requests` are those of a replay, without secrets, where someone compares them; else None. `answer_tokens` is how
-    many tokens the longest answer has that was recorded of this case before, None if that is not known. `repeatable`
-    has the calls that a replay may make any number of times, and `passes_by` says of a URL whether calls there come
-    to no recording. `fixtures` has digests of what the wider fixtures of its case were answered. It `lacks_money` if a
-    call was refused since there was no money for it.
+    Threads, tasks and forked processes share it; each identical call gets the next answer.
     """
 
     name: str
@@ -143,38 +118,68 @@ class Tape(Following):
     rules: Rules
     redactor: Redactor
     hint: str
+    """How to record the cassette, for the message of a miss."""
     cassette: Cassette | None = None
     draft_path: Path | None = None
+    """Where what is recorded goes while the tape is open."""
     path: Path | None = None
+    """Where what is recorded goes at the end."""
     header: Mapping[str, Any] = field(default_factory=dict)
     made: list[Made] = field(default_factory=list)
     misses: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     unkept: list[str] = field(default_factory=list)
+    """The cause of each call that may not be written down."""
     started: dict[str, None] = field(default_factory=dict)
+    """The programs that were started while it was open, as the rubric names them."""
     is_partial: bool = False
+    """Whether a call may have been one of its own that nothing records."""
     lacks_money: bool = False
+    """Whether a call was refused since there was no money for it."""
     left_behind: list[str] = field(default_factory=list)
+    """A message for each call and each program of what an earlier case had left behind that was refused while this was
+    open."""
     passed: bool = False
+    """Whether the test that it belongs to has ended without an error."""
     difference: Mismatch | None = None
+    """Where it asked first for what is not recorded, or left recorded calls unasked."""
     teardown: bool = False
+    """Whether the test is over, and only hooks and the ends of fixtures may still call."""
     reported: int = 0
+    """How many of the `misses` a phase of the test has ended with."""
     accounted: int = 0
+    """How many of the calls in `made` someone has already accounted for."""
     live: frozenset[str] = frozenset()
+    """The kinds of calls that are not looked up in the cassette: what is recorded of them is neither asked for nor out
+    of date."""
     header_check: HeaderCheck = "off"
     lacks_headers: bool = False
+    """With a `header_check`, whether a recorded call that was served does not say which headers it had."""
     requests: list[Request] | None = None
+    """Those of a replay, without secrets, where someone compares them; else None."""
     answer_tokens: int | None = None
+    """How many tokens the longest answer has that was recorded of this case before; None if that is not known."""
     older: tuple[Cassette, ...] = ()
+    """Older recordings of the same. One of them is replayed in its place if the first request is in that and not in the
+    newer ones."""
     base: Cassette | None = None
+    """A recording of the same before a change: it answers until the agent asks the first thing that it lacks, and
+    judges also after that."""
     repeatable: Repeatable | None = None
+    """The calls that a replay may make any number of times."""
     passes_by: Callable[[str], bool] = lambda url: False
+    """Says of a URL whether calls there come to no recording."""
     renamed: Callable[[], str] = lambda: ""
+    """Says what to do if its case had another id, where nothing is recorded."""
     log: ForkLog | None = None
     is_over: bool = False
+    """Whether it is a copy whose original is closed."""
     fixtures: Mapping[str, str] = field(default_factory=dict)
+    """Digests of what the wider fixtures of its case were answered."""
     learn: Callable[[Request, Call], None] = lambda request, call: None
+    """Takes in what a live call of another process has cost."""
     too_late: Callable[[str], None] = lambda message: None
+    """Is given a message for each live call that a copy begins after its original is closed."""
     _open: dict[int, Callable[[], None]] = field(default_factory=dict)
     _draft: Draft | None = None
     _closed: bool = False

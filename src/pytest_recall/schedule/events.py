@@ -18,31 +18,34 @@ from pytest_recall.trials.trial import EarlierRun, Outcome, Row, Trial, WeighedT
 
 
 class Event(NamedTuple):
-    """A verdict on a case; `note` is why it failed, `reason` why it was run, `under` what it was given under.
-
-    `cleared` are the changes that a pass on the main branch has cleared of suspicion. `accepted` says who has taken a
-    failed answer for the one that is expected, and when; the case is then left with so many `lapses`. With
-    `confirm: evidence`, `weighed` has a letter for each trial, p or f, in their order, `needed` is what a fail needs,
-    and `unconfirmed` says that it is none. `run` is the one that asked, of a verdict that another run tells of again,
-    since it holds there. `earlier` is what is known of that trial where the runs of a pull request are read; it is in
-    no file.
-    """
+    """A verdict on a case."""
 
     case_id: str
     outcome: Outcome
     note: str = ""
+    """Why it failed."""
     reason: str = ""
+    """Why it was run."""
     pr: str | None = None
     model: str | None = None
     under: str = ""
+    """What the verdict was given under."""
     cleared: tuple[str, ...] = ()
+    """The changes that a pass on the main branch has cleared of suspicion."""
     accepted: str = ""
+    """Who has taken a failed answer for the one that is expected, and when."""
     lapses: int | None = None
+    """How many lapses an accepted answer leaves the case with."""
     weighed: str = ""
+    """With `confirm: evidence`, a letter for each trial, p or f, in their order."""
     needed: int = 0
+    """With `confirm: evidence`, what a fail needs."""
     unconfirmed: bool = False
+    """With `confirm: evidence`, whether the trials began with a fail and do not come to one."""
     run: str = ""
+    """The run that asked, of a verdict that another run tells of again, since it holds there."""
     earlier: EarlierRun | None = None
+    """What is known of that trial where the runs of a pull request are read; it is in no file."""
 
     def trial(self, source: str = "live") -> Trial:
         """Return the trial that the schedule is shown."""
@@ -62,40 +65,43 @@ class Event(NamedTuple):
 
 
 class Apart(NamedTuple):
-    """A case that was set apart by hand since a day and `until` another, or, where these are None, taken back."""
+    """A case that was set apart by hand, or taken back."""
 
     case_id: str
     since: date | None
+    """The first day; None for a case that was taken back."""
     until: date | None = None
+    """The last day; None for a case that was taken back."""
     owner: str | None = None
 
 
 class Events(NamedTuple):
-    """What one run, or one command, has added to the state.
-
-    `trials` counts those of the run's journal that are in it. `reset` says that the cases of another model than
-    `model` go back to box 1 first. `unanswered` are the cases that came to no verdict, or, with `waived`, those that
-    were not evaluated and without whose verdict somebody let a change pass, as it says. `affected` are those that the
-    `change` of the run touched. `commit` is what was checked out, empty where that is not known. `behind` are cases of
-    the default branch that ask something else than recorded, each with the key of the first request that is missing;
-    that is empty for one that is no longer behind.
-    """
+    """What one run, or one command, has added to the state."""
 
     run: str
     date: date
     who: str
     trials: int = 0
+    """How many trials of the run's journal are in it."""
     model: str | None = None
     reset: bool = False
+    """Whether the cases of another model than `model` go back to box 1 first."""
     quarantine: Quarantine | None = None
     verdicts: tuple[Event, ...] = ()
     apart: tuple[Apart, ...] = ()
     unanswered: tuple[str, ...] = ()
+    """The cases that came to no verdict. With `waived`, those that were not evaluated and without whose verdict
+    somebody let a change pass."""
     change: str = ""
     affected: tuple[str, ...] = ()
+    """The cases that the `change` of the run touched."""
     commit: str = ""
+    """What was checked out; empty where that is not known."""
     waived: str = ""
+    """Who let a change pass without the verdicts of `unanswered`, and which change; else empty."""
     behind: tuple[tuple[str, str], ...] = ()
+    """Cases of the default branch that ask something else than recorded, each with the key of the first request that is
+    missing; that is empty for one that is no longer behind."""
 
     @property
     def says_anything(self) -> bool:
