@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 class SessionLog:
-    """What is printed at the end of a session: `problems` make it fail, `notes` do not.
-
-    `refused` are mistakes that workers found, and `halted` is why nothing more is run; both end the session with the
-    code of a usage error.
-    """
+    """What is printed at the end of a session."""
 
     def __init__(self, *, follows: bool) -> None:
         self._follows = follows
         self.problems: list[str] = []
+        """What makes the session fail."""
         self.notes: list[str] = []
+        """What does not make the session fail."""
         self.refused: list[str] = []
+        """Mistakes that workers found. They end the session with the code of a usage error."""
         self.halted = ""
+        """Why nothing more is run. It ends the session with the code of a usage error."""
 
     def note(self, *messages: str) -> None:
         """Add notes; each is shown once."""
@@ -50,58 +50,58 @@ class SessionLog:
 
 
 class CollectedTests:
-    """What only collection finds.
-
-    `late` are marked tests, by the ids of their cases, with scenario and dimension; `nodes` maps their node ids to
-    those ids. `settled` are the cases that shards of an explicit choice have in common. `crashes` are node ids whose
-    worker died, with the error, before it was known whether they are marked tests. `deselected` are the cases of items
-    that pytest was told to leave out, by whichever plugin, and `passed_over` those of marked tests that were left out
-    before they were cases. `uncollected` says by node id what is wrong with case files. `informed` says that a worker's
-    findings were taken, and `sent` that this worker has sent its own.
-    """
+    """What only collection finds."""
 
     def __init__(self) -> None:
         self.late: dict[str, tuple[str, str]] = {}
+        """Marked tests, by the ids of their cases, with scenario and dimension."""
         self.nodes: dict[str, str] = {}
+        """The ids of the cases of marked tests, by node id."""
         self.settled: set[str] | None = None
+        """The cases that shards of an explicit choice have in common."""
         self.crashes: dict[str, str] = {}
+        """Node ids whose worker died before it was known whether they are marked tests, with the error."""
         self.deselected: set[str] = set()
+        """The cases of items that pytest was told to leave out, by whichever plugin."""
         self.passed_over: set[str] = set()
+        """The cases of marked tests that were left out before they were cases."""
         self.uncollected: dict[str, str] = {}
+        """What is wrong with case files, by node id."""
         self.unknown_baselines: dict[str, None] = {}
         self.informed = self.sent = False
+        """Whether a worker's findings were taken, and, as `sent`, whether this worker has sent its own."""
 
 
 class Money:
-    """What the calls of a session come to beside its trials.
-
-    `calls` belong to no trial. `unpaid` are the node ids that the budget has left out, by baseline, or under an empty
-    name of the agent under test. `cut` counts the errors of cases that ran out of money between two calls. `alone` and
-    `looped` count the cases that did not run at the same time as others, by the fixture that belongs to the whole
-    process, or is async.
-    """
+    """What the calls of a session come to beside its trials."""
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
+        """The calls that belong to no trial."""
         self.unpaid: dict[str, set[str]] = {}
+        """The node ids that the budget has left out, by baseline; those of the agent under test have an empty name."""
         self.cut = 0
+        """How many errors are of cases that ran out of money between two calls."""
         self.alone: Counter[str] = Counter()
+        """How many cases did not run at the same time as others, by the fixture that belongs to the whole process."""
         self.looped: Counter[str] = Counter()
+        """How many cases did not run at the same time as others, by the fixture that is async."""
 
 
 class Unrecorded:
-    """What was asked and not recorded: the programs that cases have started, and how often they asked by each client.
-
-    `telemetry`, and `ignored` by the setting, count by host the calls that are not recorded, and `places` are where
-    other clients have connected that the setting lets through, as the players of all processes know.
-    """
+    """What was asked and not recorded, as the players of all processes know."""
 
     def __init__(self) -> None:
         self.programs: dict[str, None] = {}
+        """The programs that cases have started."""
         self.clients: Counter[str] = Counter()
+        """How often these programs asked by each client."""
         self.telemetry: Counter[str] = Counter()
+        """How many calls to hosts of telemetry are not recorded, by host."""
         self.ignored: Counter[str] = Counter()
+        """How many calls are not recorded by the setting `ignore_hosts`, by host."""
         self.places: dict[str, None] = {}
+        """Where other clients have connected that this setting lets through."""
 
     def let_through(self, *, replays: bool) -> LetThrough:
         """Return what the rubric lets through; the programs of a recording are said by themselves."""

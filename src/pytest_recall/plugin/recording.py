@@ -36,36 +36,39 @@ if TYPE_CHECKING:
 
 
 class Recording(NamedTuple):
-    """How this session records or replays. `folder` is where cassettes lie, `run` names the session in them.
-
-    `budget` is what its live calls may cost, in US dollars, and `ledger` the file in which its processes add
-    that up; `batch` sends them through batch APIs. `dry` says that it is only to be found out which cases would
-    ask something new. `early` is the file of trials that end before their turn.
-    Calls of the kinds `live` are made over the network, whatever the rest does. `dry_file` is where a dry run writes
-    what it found, if a file was named. `of_change` says that the run of a change records what it asks, so that the next
-    one need not, and `of_branch` that one on a branch records into a folder that becomes a file of its own. `requests`
-    is the folder into which a dry run writes what was asked; empty for none. `base` is the folder of recordings that
-    answer what an affected case asks as before the change; empty for none. One that `sends_nothing` makes no call live,
-    of whatever kind.
-    """
+    """How this session records or replays."""
 
     mode: CassetteMode
     folder: str
+    """Where cassettes lie."""
     run: str
+    """The name of the session in cassettes."""
     max_age: int | None
     trusted: bool
     budget: float | None = None
+    """What its live calls may cost, in US dollars."""
     batch: bool = False
+    """Whether live calls go through batch APIs."""
     dry: bool = False
+    """Whether it is only to be found out which cases would ask something new."""
     ledger: str = ""
+    """The file in which the processes of the session add up what their live calls cost."""
     early: str = ""
+    """The file of trials that end before their turn."""
     live: tuple[CallKind, ...] = ()
+    """The kinds of calls that are made over the network, whatever the rest does."""
     dry_file: str = ""
+    """Where a dry run writes what it found, if a file was named."""
     of_change: bool = False
+    """Whether the run of a change records what it asks, so that the next one need not."""
     of_branch: bool = False
+    """Whether a run of a change on a branch records into a folder that becomes a file of its own."""
     requests: str = ""
+    """The folder into which a dry run writes what was asked; empty for none."""
     base: str = ""
+    """The folder of recordings that answer what an affected case asks as before the change; empty for none."""
     sends_nothing: bool = False
+    """Whether no call is made live, of whatever kind."""
 
     @property
     def found_in(self) -> Path | None:

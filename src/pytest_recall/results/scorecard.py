@@ -47,27 +47,29 @@ class Flake(NamedTuple):
 
 
 class CaseResult(NamedTuple):
-    """What a case came to in a run: its grading trial, and its box before and after.
-
-    `before` and `after` are None where the schedule does not know the case, or nothing
-    moved it. `regression` marks a fail of a case whose last verdict was a pass, unless it blocks
-    no one, and `cause` is what it is likely to come from. `repeats` counts the trials of a case that was asked
-    several times. `flake` is how many of how many trials on record failed, with those of this run: of all in which the
-    case was not known to fail. `outside` says that the change of a pull request does not affect the case, so that its
-    fail is of what lies behind equal requests. One that is `behind` has asked what the target branch asks as well, and
-    has not recorded.
-    """
+    """What a case came to in a run."""
 
     trial: Trial
+    """The one that grades the case."""
     attempts: int
     before: int | None
+    """Its box before the run; None where the schedule does not know the case."""
     after: int | None
+    """Its box after the run; None where the schedule does not know the case, or nothing moved it."""
     regression: bool
+    """Whether it is a fail of a case whose last verdict was a pass, unless it blocks no one."""
     repeats: Repeats | None = None
+    """The counts of its trials, where it was asked several times."""
     cause: Cause | None = None
+    """What a regression is likely to come from."""
     flake: Flake | None = None
+    """How many of how many trials on record failed, with those of this run: of all in which the case was not known to
+    fail."""
     outside: bool = False
+    """Whether the change of a pull request does not affect the case, so that its fail is of what lies behind equal
+    requests."""
     behind: bool = False
+    """Whether it has asked what the target branch asks as well, and has not recorded."""
 
     @property
     def apart(self) -> bool:
@@ -139,47 +141,54 @@ class CaseText(NamedTuple):
 
 
 class Scorecard(NamedTuple):
-    """A run in numbers and lists. Counts are by outcome; absent is not zero.
+    """A run in numbers and lists, about the agent under test.
 
-    `table` maps a reason, a scenario or a dimension to its counts; `unseen` is the largest
-    share of cases that a change could have broken with none of them in the slice;
-    `sources` counts verdicts by where the answer came from, `unmoved` those that move
-    no box, because it was replayed; `panels` is what models judged; `regraded` is what it comes
-    to where someone has looked again; `datasets` is what the questions of datasets came to, by the
-    file that names one. All of this is about the agent under test; `arms` puts it beside the
-    baselines, if there are any. `passes` are the last passes of what has regressed, by case id, where they are known.
-    `suspects` are the changes that may have broken it: none where no change has touched the case, and no entry where
-    that is not known. `gates` is how those of the rubric stand, `loosened` which of them ask for less than before this
-    change.
-    `rates` is how many answers each judging model passed, with its errors taken out where there are labels.
-    `texts` are the questions of failed cases, by case id, where their files still have them. `directory` is the eval
-    directory as commands name it. `models` are those that the replies to the agent under test name.
-    `on_record` are the failed cases of which this checkout has a recording with the same answer.
+    Counts are by outcome; absent is not zero.
     """
 
     results: tuple[CaseResult, ...]
     not_run: tuple[tuple[str, str], ...]
     counts: dict[str, int]
     by_reason: dict[str, dict[str, int]]
+    """The counts of each reason."""
     by_scenario: dict[str, dict[str, int]]
+    """The counts of each scenario."""
     by_dimension: dict[str, dict[str, int]]
+    """The counts of each dimension."""
     unseen: float | None
+    """The largest share of cases that a change could have broken with none of them in the slice."""
     sources: Mapping[str, int] = MappingProxyType({})
+    """How many verdicts there are by where the answer came from."""
     unmoved: int = 0
+    """How many of these move no box, because the answer was replayed."""
     panels: Panels | None = None
+    """What models judged."""
     regraded: Regraded | None = None
+    """What it comes to where someone has looked again."""
     arms: SideBySide | None = None
+    """The agent under test beside the baselines, if there are any."""
     datasets: Mapping[str, MembenchSummary] = MappingProxyType({})
+    """What the questions of datasets came to, by the file that names one."""
     passes: Mapping[str, LastPass] = MappingProxyType({})
+    """The last passes of what has regressed, by case id, where they are known."""
     suspects: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """The changes that may have broken what has regressed, by case id: none where no change has touched the case, and
+    no entry where that is not known."""
     gates: tuple[Standing, ...] = ()
+    """How those of the rubric stand."""
     loosened: tuple[str, ...] = ()
+    """The gates that ask for less than before this change."""
     rates: tuple[JudgedRate, ...] = ()
+    """How many answers each judging model passed, with its errors taken out where there are labels."""
     texts: Mapping[str, CaseText] = MappingProxyType({})
+    """The questions of failed cases, by case id, where their files still have them."""
     directory: str = "eval"
+    """The eval directory as commands name it."""
     models: tuple[str, ...] = ()
+    """Those that the replies to the agent under test name."""
     waiver: Waiver | None = None
     on_record: frozenset[str] = frozenset()
+    """The failed cases of which this checkout has a recording with the same answer."""
 
     def failures(self) -> dict[FailureKind, list[CaseResult]]:
         """Return the failed cases by what they are, those that matter most first; a kind without any is left out."""

@@ -14,16 +14,14 @@ from pytest_recall.files.errors import RecallError, nearest
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """What the command line narrows a run to; empty is everything.
-
-    `explicit` says that the person chose the cases, so that the schedule stands aside;
-    `update` that the state is written all the same.
-    """
+    """What the command line narrows a run to; empty is everything."""
 
     scenarios: tuple[str, ...] = ()
     dimensions: tuple[str, ...] = ()
     explicit: str = ""
+    """The option by which the person chose the cases, so that the schedule stands aside; else empty."""
     update: bool = False
+    """Whether the state is written all the same."""
 
     @property
     def names(self) -> list[tuple[str, str]]:

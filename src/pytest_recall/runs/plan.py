@@ -96,17 +96,6 @@ EXPLICIT = "explicit"
 class Plan:
     """The slice of a run and all that it was chosen from.
 
-    `cases` are the ids that the slice was chosen from; `rows` their state, after a reset
-    if one was asked for; `picks` the slice; `baselines` who is asked it beside the agent under test;
-    `batch` whether calls go through batch APIs; `base` where the change of this run begins, and `changes` what a
-    replay of all cases found of it, where one was made. `unaffordable` maps affected cases that the budget does not
-    reach to why. Of a `shard` the picks are its part of `whole`, the slice that all shards choose; a run that goes on
-    picks what its `rest` has left.
-    `collected` are the cases that pytest has left of those that a person chose, None before that is known.
-    `earlier_verdicts` are those of earlier runs of the same change that hold, so that their cases are not asked again.
-    `is_check` says that the run is that of a job for a pull request, `is_fork` that its change comes from another
-    repository, and `keeps_recordings` that CI keeps what it records beside the branch.
-
     A plan does not change: what is learned later, such as by collection, gives another one.
     """
 
@@ -115,24 +104,35 @@ class Plan:
     rubric: Settings
     wanted: Filters
     rows: Mapping[str, Row]
+    """The state of the cases, after a reset if one was asked for."""
     unanswered: Mapping[str, Unanswered] = field(default_factory=dict)
     behind: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
     files: Mapping[Path, Source] = field(default_factory=dict)
     cases: frozenset[str] = frozenset()
+    """The ids that the slice was chosen from."""
     declared: frozenset[str] = frozenset()
     picks: tuple[Pick, ...] = ()
+    """The slice. Of a `shard` it is its part of `whole`, and of a run that goes on what its `rest` has left."""
     complete: bool = False
+    """Whether the files are all that there are, so that a row without a case has lost it."""
     reset: bool = False
     swapped: int = 0
     baselines: tuple[str, ...] = ()
+    """Who is asked the slice beside the agent under test."""
     batch: bool = False
+    """Whether calls go through batch APIs."""
     base: Base = NO_BASE
+    """Where the change of this run begins."""
     changes: Changes | None = None
+    """What a replay of all cases found of the change, where one was made."""
     unaffordable: frozenset[str] = frozenset()
+    """The affected cases that the budget does not reach."""
     keeps_recordings: bool = False
+    """Whether CI keeps what it records beside the branch."""
     shard: Shard | None = None
     whole: tuple[Pick, ...] = ()
+    """The slice that all shards choose."""
     rest: Rest | None = None
     settings: tuple[str, ...] = ()
     budget: float | None = None
@@ -141,11 +141,15 @@ class Plan:
     recording: RecordingFacts = RECORDS_NOTHING
     checkout: Checkout = UNKNOWN
     is_fork: bool = False
+    """Whether the change comes from another repository."""
     is_check: bool = False
+    """Whether the run is that of a job for a pull request."""
     case_changes: tuple[CaseChange, ...] = ()
     moved: tuple[tuple[str, str], ...] = ()
     collected: frozenset[str] | None = None
+    """The cases that pytest has left of those that a person chose; None before that is known."""
     earlier_verdicts: Mapping[str, Event] = field(default_factory=dict)
+    """Those of earlier runs of the same change that hold, so that their cases are not asked again."""
 
     @property
     def scheduled(self) -> bool:
