@@ -40,23 +40,26 @@ def cluster_differences(
 
 
 class Counts(NamedTuple):
-    """The verdicts of `pairs` cases in two runs.
+    """The verdicts of some cases in two runs.
 
-    `both` passed in both, `lost` passed in the first only, `gained` in the second only. Of cases
-    that were tried several times these are sums of shares: a case that passed 4 of 5 times and
-    then 1 of 5 has 0.2 in both and 0.6 lost. `differences` are then those of the shares, one for
-    each pair, second minus first; without such cases there are none.
-
-    `clusters` are there where pairs come in groups that resemble each other, such as questions about one conversation:
-    then a group changes as a whole, and that is what is tested.
+    Of cases that were tried several times these are sums of shares: a case that passed 4 of 5 times and then 1 of 5 has
+    0.2 in both and 0.6 lost.
     """
 
     pairs: int
+    """How many cases there are."""
     both: float
+    """How many passed in both runs."""
     lost: float
+    """How many passed in the first run only."""
     gained: float
+    """How many passed in the second run only."""
     differences: tuple[Fraction, ...] = ()
+    """Of cases that were tried several times, those of the shares, one for each pair, second minus first; none without
+    such cases."""
     clusters: tuple[ClusterDifference, ...] = ()
+    """There where pairs come in groups that resemble each other, such as questions about one conversation: then a group
+    changes as a whole, and that is what is tested."""
 
     @property
     def p(self) -> float:
@@ -78,16 +81,15 @@ class Counts(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What `counts` come to. `p` is theirs.
-
-    `adjusted` is the same for a group among `tests` groups, by Holm's method; None where the
-    group has too few cases to show anything.
-    """
+    """What the counts of two runs come to."""
 
     counts: Counts
     alpha: float
     p: float
+    """That of `counts`."""
     adjusted: float | None
+    """The same for a group among `tests` groups, by Holm's method; None where the group has too few cases to show
+    anything."""
     tests: int = 1
 
     @property

@@ -15,17 +15,18 @@ if TYPE_CHECKING:
 
 
 class KnownChange(NamedTuple):
-    """What is known of a change before its run is planned.
-
-    `rubric` are the settings that it is held to, `notes` say how its own differ. `recording` is how the run records or
-    replays, `affects` what a replay of all cases found, None without one, and `earlier` what runs of the same pull
-    request have left. `job` is that of CI, as far as the environment tells of one.
-    """
+    """What is known of a change before its run is planned."""
 
     base: Base
     rubric: Settings
+    """The settings that it is held to."""
     recording: Recording
+    """How the run records or replays."""
     job: CiJob
+    """That of CI, as far as the environment tells of one."""
     affects: Changes | None = None
+    """What a replay of all cases found; None without one."""
     earlier: PullRuns = NO_RUNS
+    """What runs of the same pull request have left."""
     notes: tuple[str, ...] = ()
+    """How its own settings differ from these."""

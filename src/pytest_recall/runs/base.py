@@ -68,27 +68,28 @@ def _lacks(repository: Repository, default: str, environ: Mapping[str, str]) -> 
 
 
 class Base(NamedTuple):
-    """The commit at which a checkout left the branch that it is to be merged into.
-
-    `name` is that branch, or what names the commit, and `commit` is empty where there is none: no git, or no change
-    that is known. `problem` says why a commit that has to be there cannot be found. `is_change` says that the
-    checkout is a change of `name`, and not that branch itself. `rows` is the state at the commit, None where there is
-    no state, and `behind` what that says of cases that are not recorded there as they are asked. `settings` are those
-    of the rubric there, None where it has none; `unreadable` says what is wrong with that.
-    `held_settings` are the names of those of them that apply in place of what the change says. `lacks_default` is
-    what the function of that name says of the checkout.
-    """
+    """The commit at which a checkout left the branch that it is to be merged into."""
 
     name: str = ""
+    """That branch, or what names the commit."""
     commit: str = ""
+    """Empty where there is none: no git, or no change that is known."""
     problem: NotCompared | None = None
+    """Why a commit that has to be there cannot be found."""
     is_change: bool = False
+    """Whether the checkout is a change of `name`, and not that branch itself."""
     rows: Mapping[str, Row] | None = None
+    """The state at the commit; None where there is no state."""
     behind: Mapping[str, str] = MappingProxyType({})
+    """What the state says of cases that are not recorded there as they are asked."""
     settings: Settings | None = None
+    """Those of the rubric at the commit; None where it has none."""
     unreadable: str = ""
+    """What is wrong with that rubric."""
     held_settings: tuple[str, ...] = ()
+    """The names of those of the settings that apply in place of what the change says."""
     lacks_default: bool = False
+    """What the function of that name says of the checkout."""
 
 
 NO_BASE = Base()

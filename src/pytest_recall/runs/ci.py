@@ -21,30 +21,33 @@ _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
 class CiJob(NamedTuple):
-    """A job of a CI system; None and empty where it does not say.
-
-    `host` is "github" or "gitlab"; `branch` is what a state is committed to, and `default_branch` what changes are
-    merged into; `fork` says that the job may not
-    write, since the pull request comes from another repository; `public` that anyone may read it; `run` tells runs
-    of the workflow apart and `url` shows this one; `server` is where git pushes; `summary` and `outputs` are files
-    of GitHub's for the step.
-    """
+    """A job of a CI system; None and empty where it does not say."""
 
     host: str
+    """`github` or `gitlab`."""
     api: str
     repo: str
     token: str
     number: int | None = None
     commit: str | None = None
     branch: str | None = None
+    """What a state is committed to."""
     default_branch: str = ""
+    """What changes are merged into."""
     fork: bool = False
+    """Whether the job may not write, since the pull request comes from another repository."""
     public: bool = False
+    """Whether anyone may read the repository."""
     run: str = ""
+    """What tells runs of the workflow apart."""
     url: str | None = None
+    """Where this run is shown."""
     server: str = ""
+    """Where git pushes."""
     summary: Path | None = None
+    """A file of GitHub's for the step."""
     outputs: Path | None = None
+    """A file of GitHub's for the step."""
 
 
 def job_of(env: Mapping[str, str], repo: str | None = None, number: int | None = None) -> CiJob:

@@ -15,20 +15,20 @@ from pytest_recall.trials.trial import Outcome, Trial
 
 
 class Progress(NamedTuple):
-    """How far a run is.
-
-    `done` counts cases and not trials: a case that is asked several times is done when its
-    series is decided. Of those `failed` have a fail for a verdict, and `unjudged` have none.
-    `total` is None where no one knows how many cases there are; `spent` is on the live calls
-    of all trials so far; `left` are seconds, None where the pace says nothing.
-    """
+    """How far a run is, in cases and not in trials."""
 
     done: int
+    """How many cases are decided; one that is asked several times is when its series is."""
     failed: int
+    """How many of these have a fail for a verdict."""
     unjudged: int
+    """How many of these have no verdict."""
     total: int | None
+    """None where no one knows how many cases there are."""
     spent: Bill
+    """On the live calls of all trials so far."""
     left: float | None
+    """In seconds; None where the pace says nothing."""
 
 
 def progress(trials: Sequence[Trial], expected: Collection[str], seconds: float) -> Progress:

@@ -39,17 +39,15 @@ FREE = frozenset(
 
 
 class Rest(NamedTuple):
-    """What a run has left to do.
-
-    `done` are those with a verdict, by the fingerprint of the case that it is on; `begun` are the
-    outcomes of a series that was cut off before it was decided; `early` are trials that had come to their end
-    before their turn, and are not asked again. All else is asked as if for the first time.
-    """
+    """What a run has left to do: all that is in none of these is asked as if for the first time."""
 
     header: Header
     done: Mapping[CaseAndArm, str]
+    """Those with a verdict, with the fingerprint of the case that it is on."""
     begun: Mapping[CaseAndArm, tuple[tuple[Outcome, ...], str]]
+    """The outcomes of a series that was cut off before it was decided."""
     early: Mapping[CaseAndArm, Trial] = MappingProxyType({})
+    """Trials that had come to their end before their turn, and are not asked again."""
 
     @property
     def cases(self) -> list[str]:

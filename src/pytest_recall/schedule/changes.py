@@ -71,47 +71,53 @@ _ORDER = (
 
 
 class ReplayFinding(NamedTuple):
-    """What the replay of one case came to.
-
-    `why` is the error that left it unknown; empty where it was not replayed. `call` is the recorded call, counted from
-    1, from which a request has the `differences`; equal ones of several cases have one `key`. `outcome` is that of the
-    replay, and `before` that of the last verdict before the change, each empty where there is none. `note` is why it
-    failed. `trials` are those of the replay, as plain JSON, where they decide. `altered` says that requests, answer or
-    verdict are not those of the base's recording. `usd` is what the recorded calls of an affected case cost at list
-    price, None where that is not known: of one trial of it, and at the price of the model that will be asked. `swapped`
-    are the recorded models in place of which that is, `unpriced` the models without a price, and `estimated` says that
-    tokens were counted from texts; `answer_tokens` is how many the longest recorded answer has, and `headroom` how many
-    dollars a call of it reserves, at most, above what it costs. `own` says that the recording is not that of the base:
-    it came with the change. `of_ci` says that CI has made it for this pull request. One that `lacks_headers` was
-    recorded before all headers were, so that a change of some is not seen. `request` is the key of what was asked in
-    place of a recorded call, `asked` those of all that the agent asked up to that, sorted, and `varies` says that a
-    second replay of the same asked something else again. `of_judge` says that a judge asked it, and that the agent had
-    answered.
-    """
+    """What the replay of one case came to."""
 
     state: ReplayState
     why: str = ""
+    """The error that left it unknown; empty where the case was not replayed."""
     call: int = 0
+    """The recorded call, counted from 1, from which a request has the `differences`."""
     differences: tuple[RequestDifference, ...] = ()
     key: str = ""
+    """The same for equal differences of several cases."""
     outcome: str = ""
+    """That of the replay; empty where there is none."""
     before: str = ""
+    """That of the last verdict before the change; empty where there is none."""
     note: str = ""
+    """Why it failed."""
     trials: tuple[Mapping[str, Any], ...] = ()
+    """Those of the replay, as plain JSON, where they decide."""
     altered: bool = False
+    """Whether requests, answer or verdict are not those of the base's recording."""
     usd: float | None = None
+    """What the recorded calls of one trial of an affected case cost at list price, at the price of the model that will
+    be asked; None where that is not known."""
     own: bool = False
+    """Whether the recording is not that of the base: it came with the change."""
     of_ci: bool = False
+    """Whether CI has made the recording for this pull request."""
     lacks_headers: bool = False
+    """Whether it was recorded before all headers were, so that a change of some is not seen."""
     request: str = ""
+    """The key of what was asked in place of a recorded call."""
     asked: tuple[str, ...] = ()
+    """The keys of all that the agent asked up to that, sorted."""
     of_judge: bool = False
+    """Whether a judge asked it, after the agent had answered."""
     varies: bool = False
+    """Whether a second replay of the same asked something else again."""
     estimated: bool = False
+    """Whether tokens were counted from texts."""
     swapped: str = ""
+    """The recorded models in place of which that price is."""
     unpriced: tuple[str, ...] = ()
+    """The models without a price."""
     answer_tokens: int = 0
+    """How many tokens the longest recorded answer has."""
     headroom: float = 0.0
+    """How many dollars a call of the case reserves, at most, above what it costs."""
 
     @property
     def breaks(self) -> bool:
@@ -260,25 +266,28 @@ Origin = Literal["base", "ci", "branch"]
 
 
 class Changes(NamedTuple):
-    """The `findings` of a replay by case id; `of` is how many cases it had, and `twice` how many it did again.
-
-    `sources` are the files of the project that the replay imported or read, as paths from its root. `live` is a case
-    that is asked live, though its replay is as recorded, since the change alters one of these; empty if that is not so.
-    `behind` are the cases of the base that it has not recorded, so that what they asked there is not known; sorted.
-    `as_base` are those that ask something else than recorded, and what the base itself asks: each with the keys of
-    that. The change `alters_more` if it has other files that the replay imported or read, or another rubric, so that
-    the rest of such a case may not be as at the base. `let_through` is what went past the recordings.
-    """
+    """What a replay of all cases found of a change."""
 
     findings: Mapping[str, ReplayFinding] = {}
+    """By case id."""
     of: int = 0
+    """How many cases the replay had."""
     sources: frozenset[str] = frozenset()
+    """The files of the project that the replay imported or read, as paths from its root."""
     live: str = ""
+    """A case that is asked live, though its replay is as recorded, since the change alters one of `sources`; empty if
+    that is not so."""
     twice: int = 0
+    """How many cases were replayed again."""
     behind: tuple[str, ...] = ()
+    """The cases of the base that it has not recorded, so that what they asked there is not known; sorted."""
     as_base: Mapping[str, tuple[str, ...]] = {}
+    """The cases that ask something else than recorded, and what the base itself asks, each with the keys of that."""
     alters_more: bool = False
+    """Whether the change has other files that the replay imported or read, or another rubric, so that the rest of a
+    case in `as_base` may not be as at the base."""
     let_through: LetThrough = NOTHING_LET_THROUGH
+    """What went past the recordings."""
 
     def ids(self, *states: ReplayState) -> list[str]:
         """Return the cases in these states, sorted."""

@@ -27,20 +27,21 @@ class WaitingCases(NamedTuple):
 
 
 class Freshness(NamedTuple):
-    """How fresh the verdicts of all cases on the schedule are after a run.
-
-    `oldest` is the day of the oldest verdict, of `case_id`, and `age` how many days ago that is; None without any.
-    `overdue` counts the cases that the calendar has asked for before the day of the run, and that have come to no
-    verdict since, though nothing keeps them from it; `unanswered` are those that came to none when they were last
-    asked. With `partial` some chosen cases were not run, whose verdicts are not known here: then both are the least.
-    """
+    """How fresh the verdicts of all cases on the schedule are after a run."""
 
     oldest: date | None
+    """The day of the oldest verdict; None without any."""
     case_id: str
+    """The case with that verdict."""
     age: int | None
+    """How many days ago that verdict is; None without any."""
     overdue: int
+    """How many cases the calendar has asked for before the day of the run that have come to no verdict since, though
+    nothing keeps them from it."""
     unanswered: Mapping[str, Unanswered]
+    """The cases that came to no verdict when they were last asked."""
     partial: bool
+    """Whether some chosen cases were not run, whose verdicts are not known here: then both of these are the least."""
 
 
 def left_out(
@@ -90,21 +91,21 @@ def freshness(header: Header, graded: Mapping[str, Trial], not_run: int) -> Fres
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """Cases by box, and the rows falling due by day, from `today` on.
-
-    `due` counts rows by their `next_due`; those of earlier days are `overdue`. `failing`
-    are the cases whose last verdict was a fail, `orphans` the rows without a case, and `unanswered` the cases that came
-    to no verdict when they were last asked.
-    """
+    """Cases by box, and the rows falling due by day, from today on."""
 
     today: date
     boxes: dict[int, int]
     unseen: int
     overdue: int
+    """How many rows fall due on a day before `today`."""
     due: dict[date, int]
+    """How many rows have each day as their `next_due`."""
     failing: tuple[str, ...]
+    """The cases whose last verdict was a fail."""
     orphans: tuple[str, ...]
+    """The rows without a case."""
     unanswered: Mapping[str, Unanswered]
+    """The cases that came to no verdict when they were last asked."""
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types."""
@@ -157,16 +158,17 @@ MANY = 10
 
 
 class WarmUp(NamedTuple):
-    """What a set takes to be known: of `total` cases `unseen` have no verdict.
-
-    `runs` is for pull requests alone, and `nights` for nights alone, which are over on the day `until`; None for never.
-    """
+    """What a set takes to be known."""
 
     unseen: int
+    """How many of the `total` cases have no verdict."""
     total: int
     runs: int | None
+    """How many runs it takes with pull requests alone; None for never."""
     nights: int | None
+    """How many nights it takes with nights alone; None for never."""
     until: date | None
+    """The day on which these nights are over; None for never."""
 
 
 def warm_up(unseen: int, total: int, rubric: Settings, today: date) -> WarmUp | None:

@@ -29,20 +29,21 @@ def in_turns(cases: Mapping[str, str], seed: str) -> list[str]:
 
 
 class AffectedCost(NamedTuple):
-    """What asking affected `cases` costs in US dollars: `usd` if verdicts come again, and `most` of all.
-
-    Both are None where no price is known. `borrowed` cases have no price of their own, and cost what the others do in
-    the mean. `swapped` are the recorded models at the price of another one, and `unpriced` those without a price.
-    `estimated` says that tokens were counted from texts.
-    """
+    """What asking affected cases costs in US dollars."""
 
     cases: int
     usd: float | None = None
+    """What it costs if verdicts come again; None where no price is known."""
     most: float | None = None
+    """What it costs at most; None where no price is known."""
     borrowed: int = 0
+    """How many cases have no price of their own, and cost what the others do in the mean."""
     estimated: bool = False
+    """Whether tokens were counted from texts."""
     swapped: tuple[str, ...] = ()
+    """The recorded models at the price of another one."""
     unpriced: tuple[str, ...] = ()
+    """The models without a price."""
 
 
 Counts = Mapping[str, TrialCount]

@@ -20,16 +20,15 @@ _SPAN = ".."
 
 
 class Touches(NamedTuple):
-    """What one run adds to the suspects.
-
-    `change` is what the run was of, as `change_of` names it, empty where that is not known. It touched the cases in
-    `affected`. `cleared` maps the cases that passed on the main branch to the changes that the run knew of: what was
-    merged later, or was in no file yet, was not tested by it.
-    """
+    """What one run adds to the suspects."""
 
     change: str = ""
+    """What the run was of, as `change_of` names it; empty where that is not known."""
     affected: tuple[str, ...] = ()
+    """The cases that the change touched."""
     cleared: Mapping[str, tuple[str, ...]] = {}
+    """The changes that the run knew of, by the case that passed on the main branch. What was merged later, or was in no
+    file yet, was not tested by it."""
 
     def __bool__(self) -> bool:
         return bool(self.affected or self.cleared)

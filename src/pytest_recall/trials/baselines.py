@@ -19,20 +19,20 @@ ALPHA = 0.05
 
 
 class Arm(NamedTuple):
-    """How one agent did. `counts` and `by_scenario` are by outcome; absent is not zero.
-
-    `spend` is on the agent's own calls, without those of its judges, every attempt counted.
-    `change` is from the agent under test to this one, over the cases with a verdict by both; None
-    for the agent under test itself, and without such a case. `undecided` are the cases that came to
-    no verdict, each with what it came to and why.
-    """
+    """How one agent did."""
 
     name: str
     counts: Mapping[str, int]
+    """By outcome; absent is not zero."""
     by_scenario: Mapping[str, Mapping[str, int]]
+    """The counts of each scenario."""
     spend: Spend
+    """On the agent's own calls, without those of its judges, every attempt counted."""
     change: Change | None
+    """From the agent under test to this one, over the cases with a verdict by both; None for the agent under test
+    itself, and without such a case."""
     undecided: tuple[tuple[str, Outcome, str], ...]
+    """The cases that came to no verdict, each with what it came to and why."""
 
     @property
     def passed(self) -> int:
@@ -51,12 +51,10 @@ class Arm(NamedTuple):
 
 
 class SideBySide(NamedTuple):
-    """The agent under test and its baselines, over the `cases` of which some baseline was asked.
-
-    Of these, an agent has no count for those that were not put to it.
-    """
+    """The agent under test and its baselines."""
 
     cases: int
+    """How many cases some baseline was asked; an agent has no count for those of them that were not put to it."""
     agent: Arm
     baselines: tuple[Arm, ...]
 

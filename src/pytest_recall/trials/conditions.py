@@ -50,24 +50,28 @@ _PASSING = re.compile(
 class Conditions(NamedTuple):
     """What a verdict was given under; what is not known is empty.
 
-    `case` is the case as it was written; `system`, `tools`, `settings` and `dialogue` what its agent sent to
-    models, without the case's own words; `model` who answered; `judge` the judging models and their prompts,
-    `threshold` what the rubric holds scores to; `trouble` how calls ended badly; `taped` the day on which a
-    replayed answer was recorded, and `retold` whether the agent made the `same` answer of it then, or an`other`.
-    The rest are digests.
+    What is not said to be something else is a digest.
     """
 
     case: tuple[str, ...] = ()
+    """The case as it was written."""
     system: tuple[str, ...] = ()
+    """What its agent sent to models, without the case's own words, as are the three below."""
     tools: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     dialogue: tuple[str, ...] = ()
     model: tuple[str, ...] = ()
+    """Who answered."""
     judge: tuple[str, ...] = ()
+    """The judging models and their prompts."""
     threshold: tuple[str, ...] = ()
+    """What the rubric holds scores to."""
     trouble: tuple[str, ...] = ()
+    """How calls ended badly."""
     taped: tuple[str, ...] = ()
+    """The day on which a replayed answer was recorded."""
     retold: tuple[str, ...] = ()
+    """Whether the agent made the `same` answer of it then, or an`other`."""
 
     def __str__(self) -> str:
         return " ".join(
@@ -91,15 +95,15 @@ class Prompts(NamedTuple):
 
 
 class RecordedAnswer(NamedTuple):
-    """When a replayed cassette was recorded, an ISO 8601 date, and the answer of the agent then; None if unknown.
-
-    `digest` is that of the whole answer, as `digest_of` gives it; empty where the recording does not say.
-    """
+    """When a replayed cassette was recorded, and the answer of the agent then."""
 
     day: str
+    """In ISO 8601."""
     answer: str | None = None
+    """None if unknown."""
     passed: bool = False
     digest: str = ""
+    """That of the whole answer, as `digest_of` gives it; empty where the recording does not say."""
 
 
 def taped_of(header: Mapping[str, Any]) -> RecordedAnswer:

@@ -19,43 +19,49 @@ _Z95 = 1.959964
 
 
 class CaseCost(NamedTuple):
-    """What one case took in one run, in so many `trials`: US dollars and seconds, None where that is not known.
-
-    `assumed` says that no one knows which of its calls a batch API takes, and `estimated` that tokens were counted from
-    texts. `replaced` are recorded models that a price of another one stands for, and `unpriced` those without a price.
-    """
+    """What one case took in one run."""
 
     case_id: str
     scenario: str
     usd: float | None
+    """US dollars; None where that is not known."""
     seconds: float | None
+    """None where that is not known."""
     assumed: bool = False
+    """Whether no one knows which of its calls a batch API takes."""
     trials: int = 1
+    """How many trials these are of."""
     estimated: bool = False
+    """Whether tokens were counted from texts."""
     replaced: str = ""
+    """The recorded models that a price of another one stands for."""
     unpriced: tuple[str, ...] = ()
+    """The models without a price."""
 
 
 class Amount(NamedTuple):
-    """A sum over the cases of a slice.
-
-    `total` is the sum of those that are known, with the 95 % interval `low` to `high` that the
-    spread of earlier runs gives (normal approximation; equal to the total where a case was seen
-    once). `own` cases are known from runs of their own, `borrowed` ones from the mean of their
-    scenario; `unknown` ones are in no sum. Of those that are known `assumed` ones have not run by batch. `most` is what
-    the known ones take if each is asked as often as its rule allows, at the highest cost of a trial that was seen.
-    For `estimated` cases tokens were counted from texts.
-    """
+    """A sum over the cases of a slice."""
 
     total: float
+    """The sum of those that are known."""
     low: float
+    """The lower end of the 95 % interval that the spread of earlier runs gives, by a normal approximation; equal to the
+    total where a case was seen once."""
     high: float
+    """The upper end of that interval."""
     own: int
+    """How many cases are known from runs of their own."""
     borrowed: int
+    """How many cases are known from the mean of their scenario."""
     unknown: int
+    """How many cases are in no sum."""
     assumed: int = 0
+    """How many of those that are known have not run by batch."""
     most: float = 0.0
+    """What the known ones take if each is asked as often as its rule allows, at the highest cost of a trial that was
+    seen."""
     estimated: int = 0
+    """How many cases have tokens that were counted from texts."""
 
 
 class Estimate(NamedTuple):
@@ -274,17 +280,17 @@ and those for questions and answers that were not finished."""
 
 
 class Bill(NamedTuple):
-    """Some calls in US dollars: `usd` is the sum of those that have a price, `unpriced` counts the others.
-
-    Of those with a price `estimated` ones are counted from their texts. `unknown` are the models that have no price,
-    sorted.
-    """
+    """Some calls in US dollars."""
 
     calls: int = 0
     usd: float = 0.0
+    """The sum of those that have a price."""
     unpriced: int = 0
+    """How many calls have no price."""
     estimated: int = 0
+    """How many of those with a price are counted from their texts."""
     unknown: tuple[str, ...] = ()
+    """The models that have no price, sorted."""
 
     @property
     def known(self) -> float | None:
@@ -293,20 +299,20 @@ class Bill(NamedTuple):
 
 
 class Spend(NamedTuple):
-    """What calls came to.
-
-    `spent` is on the live calls and `saved` by the replayed ones; `stays` is on those that a
-    replay makes live again. `tokens` are the sums of the known counts, None where none is
-    known; `uncounted` calls have none at all.
-    """
+    """What calls came to."""
 
     calls: int = 0
     replayed: int = 0
     tokens: Tokens = Tokens()
+    """The sums of the known counts; None where none is known."""
     uncounted: int = 0
+    """How many calls have no count of tokens at all."""
     spent: Bill = Bill()
+    """On the live calls."""
     saved: Bill = Bill()
+    """By the replayed calls."""
     stays: Bill = Bill()
+    """On those that a replay makes live again."""
 
     @property
     def recording(self) -> Bill:
