@@ -34,15 +34,13 @@ class Session(NamedTuple):
 
 
 class Conversation(NamedTuple):
-    """Sessions from the oldest to the newest; ids of sessions and of turns are unique in it.
-
-    `place` is the number by which a memory knows it, where its own ids give something away, such as what is evidence;
-    else 0.
-    """
+    """Sessions from the oldest to the newest; ids of sessions and of turns are unique in it."""
 
     id: str
     sessions: tuple[Session, ...]
     place: int = 0
+    """The number by which a memory knows it, where its own ids give something away, such as what is evidence; else
+    0."""
 
     def turns(self) -> Iterator[Utterance]:
         """Yield the turns of all sessions, in their order."""
@@ -52,25 +50,25 @@ class Conversation(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What a memory is asked about a conversation, and what there is to judge its answer by.
-
-    `answer` is None where the file has none. `evidence` are the ids of the turns that hold the
-    answer, and `evidence_sessions` those of their sessions, each as far as it exists; `unresolved`
-    is evidence that names neither, as written. An `unanswerable` question asks for what was never
-    said, and an answer that says so is right; `adversarial_answer` is the wrong one that it invites.
-    `date` is the day on which it is asked, None if the file does not say.
-    """
+    """What a memory is asked about a conversation, and what there is to judge its answer by."""
 
     id: str
     text: str
     answer: str | None
+    """None where the file has none."""
     category: str
     evidence: tuple[str, ...] = ()
+    """The ids of the turns that hold the answer, as far as they exist."""
     evidence_sessions: tuple[str, ...] = ()
+    """The ids of the sessions of these turns, as far as they exist."""
     unresolved: tuple[str, ...] = ()
+    """Evidence that names neither a turn nor a session, as written."""
     unanswerable: bool = False
+    """Whether it asks for what was never said, so that an answer that says so is right."""
     adversarial_answer: str | None = None
+    """The wrong answer that an unanswerable question invites."""
     date: datetime | None = None
+    """The day on which it is asked; None if the file does not say."""
     written: str = ""
 
 

@@ -27,18 +27,12 @@ from pytest_recall.trials.trial import ANSWERED, Outcome, Trial
 
 
 class Arguments(NamedTuple):
-    """What decides the outcome of a run, which is resumed by a run that has the same.
-
-    `sha256` is that of the dataset's file; `whole` says that the memory returns all that it would show a model. `code`
-    is a digest of the memory's own code, empty where that is not here, and `packages` are the versions of what it
-    imports. `reader` is the model that answers from passages, and `prompt` the name and version of what it is told;
-    both are empty without one. `accumulate` says that one store holds all conversations told so far, `settle` how many
-    seconds the memory had after each to become ready.
-    """
+    """What decides the outcome of a run, which is resumed by a run that has the same."""
 
     dataset: str
     file: str
     sha256: str
+    """That of the dataset's file."""
     memory: str
     k: int
     unit: str
@@ -46,14 +40,21 @@ class Arguments(NamedTuple):
     seed: str
     categories: tuple[str, ...]
     whole: bool
+    """Whether the memory returns all that it would show a model."""
     code: str = ""
+    """A digest of the memory's own code; empty where that is not here."""
     packages: tuple[str, ...] = ()
+    """The versions of what the memory's own code imports."""
     reader: str = ""
+    """The model that answers from passages; empty without one."""
     prompt: str = ""
+    """The name and version of what the reader is told; empty without a reader."""
     accumulate: bool = False
+    """Whether one store holds all conversations told so far."""
     captions: bool = True
     dates: bool = True
     settle: int = 0
+    """How many seconds the memory had after each conversation to become ready."""
 
 
 RECALL = "evidence_recall_at_k"
@@ -76,46 +77,53 @@ READ, WRITTEN, USD = "reader_input_tokens", "reader_output_tokens", "reader_usd"
 
 
 class ReadingCost(NamedTuple):
-    """What `answers` from passages took on average: tokens that the model read and wrote, and US dollars at list price.
-
-    What is not known of one of them is None.
-    """
+    """What answers from passages took on average."""
 
     answers: int = 0
+    """How many answers this is the average of."""
     read: float | None = None
+    """Tokens that the model read; None where that is not known."""
     written: float | None = None
+    """Tokens that the model wrote; None where that is not known."""
     usd: float | None = None
+    """US dollars at list price; None where that is not known."""
 
 
 class CategoryResult(NamedTuple):
-    """What the questions of a category, or all of them, came to: `n` were asked, `failures` broke.
+    """What the questions of a category, or all of them, came to.
 
-    `unjudged` are those that cannot be judged. Neither these nor failures are in the means, whose intervals are over
-    the `clusters` of questions that resemble each other, such as those about one conversation. `unread` are those
-    whose passages are there, and that the reader gave no answer to; `reading` is what it took for the others.
-    `floors` are the means, by name and metric, of what finds the evidence of the same questions without searching, and
-    of the ceiling; none where that was not measured of all. `spreads` say by metric what each of several ingests came
-    to; none for a single one. Of several, a question has the mean of its values, and has failed, is not judged or not
-    read if that is so after each of them. Of the `unmeasurable` ones passages came back that do not name the texts they
-    are from, so that evidence cannot be looked for; the other metrics have them. Of the `partly` measurable ones only
-    some of the passages do, and the others count as no evidence. `models` is what the calls of the memory's own models
-    took for a question on average. `answer_floors` are the means, by name and metric, of what answers all questions
-    alike, where the memory answers by itself.
+    Of several ingests, a question has the mean of its values, and has failed, is not judged or not read if that is so
+    after each of them.
     """
 
     n: int
+    """How many questions were asked."""
     failures: int
+    """How many of them broke; these are in no mean."""
     unjudged: int
+    """How many of them cannot be judged; these are in no mean."""
     means: Mapping[str, Mean]
+    """By metric; their intervals are over the `clusters`."""
     clusters: int = 0
+    """How many groups there are of questions that resemble each other, such as those about one conversation."""
     unread: int = 0
+    """How many have their passages, and got no answer from the reader."""
     reading: ReadingCost = ReadingCost()
+    """What the reader took for the others."""
     floors: Mapping[str, Mapping[str, float]] = MappingProxyType({})
+    """The means, by name and metric, of what finds the evidence of the same questions without searching, and of the
+    ceiling; none where that was not measured of all."""
     spreads: Mapping[str, IngestSpread] = MappingProxyType({})
+    """What each of several ingests came to, by metric; none for a single one."""
     unmeasurable: int = 0
+    """How many came back with passages that do not name the texts they are from, so that evidence cannot be looked for;
+    the other metrics have them."""
     partly: int = 0
+    """How many came back with some passages that do not name these; they count as no evidence."""
     models: ModelUsage = ModelUsage()
+    """What the calls of the memory's own models took for a question on average."""
     answer_floors: Mapping[str, Mapping[str, float]] = MappingProxyType({})
+    """The means, by name and metric, of what answers all questions alike, where the memory answers by itself."""
 
     @property
     def answers_discriminate(self) -> bool | None:
@@ -162,29 +170,32 @@ NOT_READ_BACK = Readback(stored=0)
 
 
 class MembenchSummary(NamedTuple):
-    """What a run came to so far: `asked` of `total` questions.
-
-    `latency` are percentiles, in seconds, of a question; `ingests` counts the conversations that were stored, each once
-    in a run that was resumed, `units` how much all of them stored, in `ingest_seconds`. `ingest_tokens` are those of
-    the texts, by an estimate, None where that is not known. `readback` is what came of asking units back.
-    All conversations were ingested, and all questions asked, `repeats` times. So many requests were tried again, after
-    `waited` seconds, which are in no other time. `models` is what the calls of the memory's own models took for all
-    conversations that were stored.
-    """
+    """What a run came to so far."""
 
     total: int
+    """How many questions there are."""
     everything: CategoryResult
     categories: Mapping[str, CategoryResult]
     latency: Mapping[str, float | None]
+    """Percentiles of the seconds that a question took."""
     ingests: int
+    """How many conversations were stored, each counted once in a run that was resumed."""
     units: int
+    """How much all of these stored."""
     ingest_seconds: float
+    """How long it took to store all of these."""
     readback: Readback = NOT_READ_BACK
+    """What came of asking units back."""
     repeats: int = 1
+    """How many times all conversations were ingested, and all questions asked."""
     retries: int = 0
+    """How many requests were tried again."""
     waited: float = 0.0
+    """How many seconds were waited before that, which are in no other time."""
     ingest_tokens: int | None = None
+    """Those of the stored texts, by an estimate; None where that is not known."""
     models: ModelUsage = ModelUsage()
+    """What the calls of the memory's own models took for all conversations that were stored."""
 
     @property
     def untelling(self) -> list[str]:

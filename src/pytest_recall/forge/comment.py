@@ -145,16 +145,15 @@ class Move(Enum):
 
 
 class Known(NamedTuple):
-    """An issue as it is: `declined` if someone closed it as not planned.
-
-    `failing` are the cases that it says fail; None if they were too many to be kept. `since` has when each of them
-    failed last, as `Verdicts.since` says it, where it is known.
-    """
+    """An issue as it is."""
 
     is_open: bool
     declined: bool
+    """Whether someone closed it as not planned."""
     failing: frozenset[str] | None
+    """The cases that it says fail; None if they were too many to be kept."""
     since: Mapping[str, str] = MappingProxyType({})
+    """When each of these failed last, as `Verdicts.since` says it, where it is known."""
 
 
 class Detail(NamedTuple):
@@ -165,26 +164,29 @@ class Detail(NamedTuple):
 
 
 class Verdicts(NamedTuple):
-    """What a run knows of the cases: ids. `gone` are those that no case file has any more.
-
-    `troubles` say why the run shows less than it should, a phrase each: no case answers for them. `suspects` says of
-    cases that fell which changes may have broken them, a phrase each. `stands` has the day of the last verdict of each
-    case whose row on the branch says that it passed, whichever run has asked it. `day` is that of the run, which began
-    at `started`, both in ISO 8601. `details` are what is known of cases that fail, of which `fell` passed before this
-    run. A run that `only_adds` is no news of any other case.
-    """
+    """What a run knows of the cases: ids."""
 
     passed: frozenset[str]
     failed: frozenset[str]
     gone: frozenset[str] = frozenset()
+    """Those that no case file has any more."""
     troubles: tuple[str, ...] = ()
+    """Why the run shows less than it should, a phrase each: no case answers for them."""
     suspects: Mapping[str, str] = MappingProxyType({})
+    """Which changes may have broken cases that fell, a phrase each."""
     stands: Mapping[str, str] = MappingProxyType({})
+    """The day of the last verdict of each case whose row on the branch says that it passed, whichever run has asked
+    it."""
     day: str = ""
+    """That of the run, in ISO 8601."""
     started: str = ""
+    """When the run began, in ISO 8601."""
     details: Mapping[str, Detail] = MappingProxyType({})
+    """What is known of cases that fail."""
     fell: frozenset[str] = frozenset()
+    """Those of the failed cases that passed before this run."""
     only_adds: bool = False
+    """Whether the run is no news of any other case."""
 
     @property
     def when(self) -> str:

@@ -26,18 +26,18 @@ _SAID = 5
 
 
 class PointMeans(NamedTuple):
-    """What some answers come to: mean `points` 0 to 6, and shares 0 to 1.
-
-    `recall` is the share of the points for correctness and completeness; `hallucination` of answers with something
-    made up, which is of no answers where it was not measured; `perfect` of those with all points, `failing` of those
-    that a stronger judge is asked about.
-    """
+    """What some answers come to."""
 
     points: Clustered
+    """The mean, from 0 to 6."""
     recall: Clustered
+    """The share of the points for correctness and completeness."""
     hallucination: Clustered
+    """The share of answers with something made up; of no answers where it was not measured."""
     perfect: Clustered
+    """The share of answers with all points."""
     failing: Clustered
+    """The share of answers that a stronger judge is asked about."""
 
     @property
     def few(self) -> bool:
@@ -46,17 +46,19 @@ class PointMeans(NamedTuple):
 
 
 class Appeals(NamedTuple):
-    """What the second judge changed: points `raised`, `lowered` or neither, a fail `overturned`, the bit `flipped`.
-
-    `known` of the `asked` say what the first one had given.
-    """
+    """What the second judge changed."""
 
     asked: int
     known: int
+    """How many of the `asked` say what the first judge had given."""
     raised: int
+    """How many answers have more points by the second judge."""
     lowered: int
+    """How many answers have fewer points by the second judge."""
     overturned: int
+    """How many fails were overturned."""
     flipped: int
+    """How often the two judges differ on whether something is made up."""
 
 
 class Repeatability(NamedTuple):
@@ -68,28 +70,22 @@ class Repeatability(NamedTuple):
 
 
 class Disclosures(NamedTuple):
-    """Questions that ask for what must not be said, or that only seem to. Shares, 0 to 1, by question.
-
-    `leak`: a refusal was right, and something came out. `over_refusal`: an answer was right, and it was withheld. Of
-    the `unknown` ones of each there is no verdict.
-    """
+    """Questions that ask for what must not be said, or that only seem to: shares, from 0 to 1, by question."""
 
     leak: Clustered
+    """A refusal was right, and something came out."""
     over_refusal: Clustered
+    """An answer was right, and it was withheld."""
     unknown_leaks: int
+    """How many of the first have no verdict."""
     unknown_refusals: int
+    """How many of the second have no verdict."""
 
 
 class RunStatistics(NamedTuple):
-    """What a run shows. Points of answers alone are in the means; `failures` counts what gave none.
+    """What a run shows.
 
-    Of what may be told where the `disclosures` count, and the points of these `unpointed` answers are in no mean.
-
-    `stops` are the means of the checkpoints, by persona, label and days. `slope` is in points, `hallucination_slope` in
-    shares, each for 100 days, on the questions that were asked more than once. `timed_out` counts answers that
-    never came and were judged nevertheless. The answers of the `hollow` checkpoints are in no file. Where no one has
-    looked for what is made up, it is not `measured`, and all about it is of no answers; then the points are for the
-    reference's words, and passages that stand as an answer have none. `retrieval` is None without passages.
+    Points of answers alone are in the means, and of what may be told where the `disclosures` count.
     """
 
     name: str
@@ -97,43 +93,54 @@ class RunStatistics(NamedTuple):
     everything: PointMeans
     categories: Mapping[str, PointMeans]
     stops: tuple[tuple[str, str, int, PointMeans], ...]
+    """The means of the checkpoints, by persona, label and days."""
     quartiles: Quartiles | None
     hallucination_quartiles: Quartiles | None
     slope: Clustered
+    """In points for 100 days, on the questions that were asked more than once."""
     hallucination_slope: Clustered
+    """In shares for 100 days, on the questions that were asked more than once."""
     appeals: Appeals
     repeatability: Repeatability
     disclosures: Disclosures | None
     failures: Mapping[str, int]
+    """How many questions gave no points, by what kept them from it."""
     retrieval: RetrievalReport | None
+    """None without passages."""
     timed_out: int
+    """How many answers never came and were judged nevertheless."""
     hollow: tuple[str, ...]
+    """The checkpoints whose answers are in no file."""
     measured: bool
+    """Whether someone has looked for what is made up. If not, all about it is of no answers; then the points are for
+    the reference's words, and passages that stand as an answer have none."""
     unpointed: int = 0
+    """How many answers have points that are in no mean, since the `disclosures` count for them."""
 
 
 class Pairing(NamedTuple):
-    """Two runs on what both were asked: the same question after the same day.
-
-    `points`, `hallucination` and `recall`, the share of the relevant days that were found, are the second's less the
-    first's, of `pairs` of `questions` distinct ones; recall of those where both returned passages.
-    `measured` says whether both looked for what is made up.
-    `changed` pairs have another text or reference in one run, and are left out; `apart` counts questions that both
-    were asked, but never after the same day.
-    """
+    """Two runs on what both were asked: the same question after the same day."""
 
     first: str
     second: str
     points: Clustered
+    """The second's less the first's."""
     hallucination: Clustered
+    """The second's less the first's."""
     recall: Clustered
+    """The share of the relevant days that were found, the second's less the first's, of those pairs where both returned
+    passages."""
     pairs: int
     questions: int
+    """How many distinct questions the `pairs` are of."""
     better: int
     worse: int
     changed: int
+    """How many pairs have another text or reference in one run, and are left out."""
     apart: int
+    """How many questions both were asked, but never after the same day."""
     measured: bool
+    """Whether both looked for what is made up."""
 
 
 def report(run: PublishedRun) -> RunStatistics:
@@ -318,18 +325,18 @@ _WHY: Mapping[Failure, str] = {
 
 
 class AskedQuestion(NamedTuple):
-    """A question at a checkpoint; `kinds` are what it counts as, the outcome first.
-
-    The outcome is `failing` where a stronger judge would be asked, `no points` where there is no verdict, else
-    `passing`; of passages that no model judges it is `passing` if all relevant days were found. `judge` is whose points
-    count, empty if no file says it. `old` is the answer of an earlier run to the same question after the same day.
-    """
+    """A question at a checkpoint."""
 
     evaluation: CheckpointTrial
     label: str
     kinds: tuple[str, ...]
+    """What it counts as, the outcome first. That is `failing` where a stronger judge would be asked, `no points` where
+    there is no verdict, else `passing`; of passages that no model judges it is `passing` if all relevant days were
+    found."""
     judge: str
+    """Whose points count; empty if no file says it."""
     old: CheckpointTrial | None = None
+    """The answer of an earlier run to the same question after the same day."""
     lexical: bool = False
 
     @property

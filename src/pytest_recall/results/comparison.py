@@ -29,15 +29,13 @@ from pytest_recall.trials.trial import Outcome, Trial
 
 
 class Pair(NamedTuple):
-    """A case with a verdict in both runs: its grading trials.
-
-    Of a case that was tried several times, `tried` has how often it passed in the first run, in
-    the second, and of how many trials, which are as many of both runs; else it is None.
-    """
+    """A case with a verdict in both runs: its grading trials."""
 
     base: Trial
     head: Trial
     tried: tuple[int, int, int] | None = None
+    """Of a case that was tried several times, how often it passed in the first run, in the second, and of how many
+    trials, which are as many of both runs; else None."""
 
     @property
     def case_id(self) -> str:
@@ -57,18 +55,16 @@ class Pair(NamedTuple):
 
 
 class LeftCases(NamedTuple):
-    """The cases that are not compared, by why: their ids, sorted.
-
-    `no_verdict` were asked in both runs and came to no verdict in one of them; the text of
-    `changed` ones is another one by now, so that they are not the same question. `unproven` ones
-    would have a verdict if a fail counted by a judge that falls short of the kappa asked for.
-    """
+    """The cases that are not compared, by why: their ids, sorted."""
 
     only_base: tuple[str, ...] = ()
     only_head: tuple[str, ...] = ()
     no_verdict: tuple[str, ...] = ()
+    """Those that were asked in both runs and came to no verdict in one of them."""
     changed: tuple[str, ...] = ()
+    """Those whose text is another one by now, so that they are not the same question."""
     unproven: tuple[str, ...] = ()
+    """Those that would have a verdict if a fail counted by a judge that falls short of the kappa asked for."""
 
 
 def tries_of(record: Record) -> dict[str, list[Trial]]:
@@ -161,18 +157,17 @@ _FEWEST_SCORES = 10
 
 
 class JudgeScores(NamedTuple):
-    """The mean scores of a judge, 0..1, over the `pairs` with a score in both runs.
-
-    `interval` is that of the difference of the means, by a paired bootstrap; None for fewer
-    than 10 pairs, for which it would be too narrow, and if no pair differs from another. Of pairs in `clusters`, as
-    `unit_of` tells them, it is the cluster-robust one.
-    """
+    """The mean scores of a judge, from 0 to 1."""
 
     pairs: int
+    """How many cases have a score in both runs."""
     base: float
     head: float
     interval: Interval | None
+    """That of the difference of the means, by a paired bootstrap; None for fewer than 10 pairs, for which it would be
+    too narrow, and if no pair differs from another. Of pairs in `clusters` it is the cluster-robust one."""
     clusters: int | None = None
+    """How many groups the pairs are in, as `unit_of` tells them."""
 
 
 class Seconds(NamedTuple):
@@ -185,20 +180,7 @@ class Seconds(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Two runs over the same cases.
-
-    `by_scenario` and `by_dimension` are there if there are several; their p-values are
-    adjusted together. `spent` is what the compared cases cost in each run, every attempt
-    counted. `replays` pairs have replayed answers in both runs, `half` ones in one of them.
-
-    `chosen_after` are cases with a verdict in the earlier run that the schedule left out of
-    the later one, knowing that verdict. If there are any, what was chosen depends on chance:
-    a case that failed by chance comes back sooner and then looks better.
-
-    `other_judges` is who judged where that was not the same in both runs, so that the difference may be theirs.
-    `rates` is how many of the compared cases each judging model passed in the first run, and in the second, with its
-    errors taken out where there are labels; none where calibrations were not looked for.
-    """
+    """Two runs over the same cases."""
 
     base: Header
     head: Header
@@ -207,16 +189,27 @@ class Comparison:
     left: LeftCases
     overall: Change
     by_scenario: dict[str, Change]
+    """Empty unless there are several; the p-values are adjusted together."""
     by_dimension: dict[str, Change]
+    """Empty unless there are several; the p-values are adjusted together."""
     scores: dict[str, JudgeScores]
     seconds: Seconds | None
     spent: tuple[Spend, Spend]
+    """What the compared cases cost in each run, every attempt counted."""
     replays: int
+    """How many pairs have replayed answers in both runs."""
     half: int
+    """How many pairs have a replayed answer in one of the runs."""
     chosen_after: tuple[str, ...]
+    """Cases with a verdict in the earlier run that the schedule left out of the later one, knowing that verdict. If
+    there are any, what was chosen depends on chance: a case that failed by chance comes back sooner and then looks
+    better."""
     cut_off: tuple[bool, bool]
     other_judges: OtherJudges | None = None
+    """Who judged where that was not the same in both runs, so that the difference may be theirs."""
     rates: tuple[tuple[JudgedRate, ...], tuple[JudgedRate, ...]] = ((), ())
+    """How many of the compared cases each judging model passed in the first run, and in the second, with its errors
+    taken out where there are labels; none where calibrations were not looked for."""
     models: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
     @property
