@@ -28,19 +28,19 @@ _GRID = 100
 
 
 class JournalContents(NamedTuple):
-    """What a journal holds: who was asked what, as plain arguments, and the trial of each question.
-
-    `asked` are the questions themselves, by id, which a journal of an earlier version does not have. `spend` is what
-    all calls of its reader and its judges came to, those of questions that were asked again included. `further` has the
-    trials of each further ingest, where the memory was told and asked all of it several times.
-    """
+    """What a journal holds."""
 
     name: str
     arguments: Mapping[str, Any]
+    """Who was asked what, as plain arguments."""
     trials: Mapping[str, Trial]
+    """The trial of each question."""
     asked: Mapping[str, QuestionRecord] = MappingProxyType({})
+    """The questions themselves, by id, which a journal of an earlier version does not have."""
     spend: Spend = Spend()
+    """What all calls of its reader and its judges came to, those of questions that were asked again included."""
     further: tuple[Mapping[str, Trial], ...] = ()
+    """The trials of each further ingest, where the memory was told and asked all of it several times."""
 
     @property
     def ingests(self) -> tuple[Mapping[str, Trial], ...]:
@@ -58,18 +58,19 @@ class JournalContents(NamedTuple):
 
 
 class Paired(NamedTuple):
-    """A metric over the questions that have it in both: the means, and whether they differ by chance.
+    """A metric over the questions that have it in both runs: the means, and whether they differ by chance.
 
-    After several ingests a question has the mean of its values. Of yes and no the test is McNemar's exact one, of
-    scores that of sign flips; `change` is over both. `fell` and `rose` are the questions, by id, whose value is lower
-    and higher in the second run.
+    After several ingests a question has the mean of its values.
     """
 
     base: float
     head: float
     change: Change
+    """Over both runs. Of yes and no the test is McNemar's exact one, of scores that of sign flips."""
     fell: tuple[str, ...]
+    """The ids of the questions whose value is lower in the second run."""
     rose: tuple[str, ...]
+    """The ids of the questions whose value is higher in the second run."""
 
 
 class LeftQuestions(NamedTuple):
@@ -82,20 +83,20 @@ class LeftQuestions(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchComparison:
-    """Two runs over questions of one dataset. `metrics` by name; their p-values hold together, by Holm's method.
-
-    `pairs` questions were asked in both. `judges` are those whose verdicts are compared, empty without any;
-    `unjudged` says why there are none though both have some.
-    """
+    """Two runs over questions of one dataset."""
 
     base: JournalContents
     head: JournalContents
     alpha: float
     pairs: int
+    """How many questions were asked in both."""
     left: LeftQuestions
     metrics: Mapping[str, Paired]
+    """By name; their p-values hold together, by Holm's method."""
     judges: str
+    """Those whose verdicts are compared; empty without any."""
     unjudged: str
+    """Why none are compared though both runs have some."""
 
     @property
     def asked_otherwise(self) -> list[str]:

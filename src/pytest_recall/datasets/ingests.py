@@ -11,19 +11,20 @@ from pytest_recall.memory.session import Readback, readback_of
 
 
 class StoredConversations(NamedTuple):
-    """What a memory was told at a time: so many `conversations`, in `seconds`, and what came of asking units back.
-
-    `place` is that of the last of them among all that one store holds, None where each has a store of its own. `tokens`
-    are those of the texts, by an estimate, None in a journal that does not say them. `models` is what the calls of the
-    memory's own models took for it.
-    """
+    """What a memory was told at a time."""
 
     conversations: int
     seconds: float
+    """How long this took."""
     readback: Readback
+    """What came of asking units back."""
     place: int | None = None
+    """That of the last of these conversations among all that one store holds; None where each has a store of its
+    own."""
     tokens: int | None = None
+    """Those of the texts, by an estimate; None in a journal that does not say them."""
     models: ModelUsage = ModelUsage()
+    """What the calls of the memory's own models took for it."""
 
     @property
     def last(self) -> int:

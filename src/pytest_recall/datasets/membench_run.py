@@ -193,17 +193,18 @@ def newest(record: Record) -> dict[str, Trial]:
 
 
 class MembenchResult(NamedTuple):
-    """What a run came to so far: its trials, in the order of the dataset's questions, of which there are `total`.
-
-    `record` is its journal, with the trials that were taken again, None if nothing was asked yet. `stop` is why
-    questions were not asked, if some were not; `earlier` are those that an earlier command has asked.
-    """
+    """What a run came to so far."""
 
     trials: tuple[Trial, ...]
+    """In the order of the dataset's questions."""
     total: int
+    """How many questions there are."""
     record: Record | None = None
+    """The journal, with the trials that were taken again; None if nothing was asked yet."""
     stop: RunStop | None = None
+    """Why questions were not asked, if some were not."""
     earlier: EarlierAnswers = EarlierAnswers()
+    """Those that an earlier command has asked."""
 
     @property
     def summary(self) -> MembenchSummary:

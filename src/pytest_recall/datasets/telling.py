@@ -28,18 +28,20 @@ AS_IT_IS = Telling()
 
 
 class DatasetUnit(NamedTuple):
-    """What a memory is told at once. `id` is that of the turn or session, which evidence names, and so is `session`.
+    """What a memory is told at once.
 
-    A pair has the ids of its `turns`, joined by `+`. `metadata` is told with the text: `id`, `conversation`, `session`,
-    `speaker` (of a single turn), and `date` in ISO 8601 where it is known. These ids are others where those of the
-    dataset give something away.
+    The ids are others where those of the dataset give something away.
     """
 
     id: str
+    """That of the turn or session, which evidence names; a pair has the ids of its turns, joined by `+`."""
     session: str
+    """That of the session, which evidence names."""
     turns: tuple[str, ...]
     text: str
     metadata: Mapping[str, str]
+    """Told with the text: `id`, `conversation`, `session`, `speaker` (of a single turn), and `date` in ISO 8601 where
+    it is known."""
 
 
 class _ToldTurn(NamedTuple):

@@ -73,13 +73,12 @@ _RETRIEVAL, _TOOL_CALL, HANDED_OUT = "retrieval", "tool_call", "handed_out"
 
 
 class HandedOut(NamedTuple):
-    """What a memory returned for a question: the id of each passage, by rank, and the tokens of all, estimated.
-
-    An id is None where the memory does not say where the passage is from; `tokens` is None where no file says it.
-    """
+    """What a memory returned for a question."""
 
     ids: tuple[str | None, ...]
+    """The id of each passage, by rank; None where the memory does not say where the passage is from."""
     tokens: int | None
+    """Those of all passages, estimated; None where no file says it."""
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types."""
@@ -346,21 +345,23 @@ class CategoryScore(NamedTuple):
 
 
 class CheckpointSummary(NamedTuple):
-    """What a checkpoint came to. Only scored answers are in the means; `failures` counts the others by kind.
-
-    `mean` is of points, 0 to 6; `hallucination` the share of answers with something made up, 0 to 1; both are
-    None where nothing was scored. `difficulties` maps each to its mean and count. What is made up is not `measured`
-    by a judge that sees words alone; then `hallucination` is None as well.
-    """
+    """What a checkpoint came to."""
 
     scored: int
+    """How many answers were scored; only these are in the means."""
     mean: float | None
+    """Of the points, from 0 to 6; None where nothing was scored."""
     hallucination: float | None
+    """The share of answers with something made up, from 0 to 1; None where nothing was scored, or where this is not
+    `measured`."""
     categories: tuple[CategoryScore, ...]
     difficulties: Mapping[str, tuple[float | None, int]]
+    """The mean and the count of each."""
     failures: Mapping[str, int]
+    """How many answers were not scored, by kind."""
     appealed: int
     measured: bool = True
+    """Whether something made up was looked for; a judge that sees words alone does not."""
 
 
 def summarize(

@@ -48,15 +48,7 @@ class SquareRow(NamedTuple):
 
 
 class Heatmap(NamedTuple):
-    """Categories by checkpoint, and below them all answers, and hallucination as a share.
-
-    `left_out` are categories that the run did not ask, for the reason `why`. `boundaries` are leaks and over-refusals
-    as shares, which stand for the points of the category that is about them. Points are `lexical` where no model gave
-    them. A square has
-    `most` points; where that is 1, it has the share of the relevant days that the memory found, `beside` are the same
-    of floors and ceiling, and a category in which a floor finds about as much is marked with a star, one in which the
-    questions cannot tell the evidence itself from a floor with a dagger.
-    """
+    """Categories by checkpoint, and below them all answers, and hallucination as a share."""
 
     adapter: str
     columns: tuple[tuple[str, int], ...]
@@ -64,12 +56,19 @@ class Heatmap(NamedTuple):
     overall: SquareRow
     hallucination: SquareRow
     left_out: tuple[str, ...]
+    """The categories that the run did not ask, for the reason `why`."""
     facts: tuple[tuple[str, str], ...]
     most: int = MOST
+    """The points that a square can have. Where it is 1, a square has the share of the relevant days that the memory
+    found. A category in which a floor finds about as much is then marked with a star, and one in which the questions
+    cannot tell the evidence itself from a floor with a dagger."""
     beside: tuple[SquareRow, ...] = ()
+    """Where `most` is 1, the same shares of floors and ceiling."""
     boundaries: tuple[SquareRow, ...] = ()
+    """Leaks and over-refusals as shares, which stand for the points of the category that is about them."""
     why: str = ""
     lexical: bool = False
+    """Whether no model gave the points."""
 
     @property
     def points(self) -> str:
@@ -78,17 +77,17 @@ class Heatmap(NamedTuple):
 
 
 class SizeCurve(NamedTuple):
-    """How a run does as the days add up: after each checkpoint's `days` its mean points, and its hallucination.
-
-    Where `most` is 1, it has in place of the points the share of the relevant days that the memory found, and `beside`
-    the same of floors and ceiling, by name.
-    """
+    """How a run does as the days add up."""
 
     adapter: str
     days: tuple[int, ...]
+    """The days that each checkpoint has."""
     points: tuple[Clustered, ...]
+    """The mean after each checkpoint. Where `most` is 1, these are the shares of the relevant days that the memory
+    found."""
     hallucination: tuple[Clustered, ...]
     beside: Mapping[str, tuple[Clustered, ...]] = MappingProxyType({})
+    """Where `most` is 1, the same shares of floors and ceiling, by name."""
     most: int = MOST
     lexical: bool = False
 

@@ -29,11 +29,7 @@ _VARIABLE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)")
 
 @dataclass(frozen=True, kw_only=True)
 class BenchSettings:
-    """One run. Models and the memory are selectors, whose relative paths are those from `root`.
-
-    `model_timeout` is how many milliseconds one attempt at a call of a model may take, None for as many as usual.
-    `config` is what the memory is made with, and `ignored` names what of the profile has no effect.
-    """
+    """One run; models and the memory are selectors, whose relative paths are those from `root`."""
 
     corpus: Corpus
     persona: PersonaPart
@@ -44,9 +40,12 @@ class BenchSettings:
     appellate: str | None = None
     answer: str | None = None
     model_timeout: int | None = None
+    """How many milliseconds one attempt at a call of a model may take; None for as many as usual."""
     labels: Mapping[str, str] = field(default_factory=dict)
     config: Mapping[str, Any] = field(default_factory=dict)
+    """What the memory is made with."""
     ignored: tuple[str, ...] = ()
+    """The names of what has no effect of the profile."""
 
     @property
     def calls_here(self) -> bool:
@@ -62,13 +61,12 @@ class BenchSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """What the command line says; None for what it does not. `run` holds the fields of the profile's part by alias.
-
-    `folder` is the persona's; or else `data` has personas in it, or is that of the one.
-    """
+    """What the command line says; None for what it does not."""
 
     folder: Path | None = None
+    """That of the persona."""
     data: Path | None = None
+    """Without a `folder`, a folder with personas in it, or that of the one."""
     persona: str | None = None
     arcs: str | None = None
     dates: DateMap | None = None
@@ -78,6 +76,7 @@ class Given:
     answer: str | None = None
     model_timeout: int | None = None
     run: Mapping[str, Any] = field(default_factory=dict)
+    """The fields of this part of the profile, by alias."""
 
 
 def read_profile(path: Path, name: str, environ: MutableMapping[str, str], tell: Callable[[str], None]) -> Profile:

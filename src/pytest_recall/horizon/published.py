@@ -236,21 +236,20 @@ QUESTION: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """A checkpoint of a run: what was asked once `days` were told, and what it came to.
-
-    `eligible` counts the questions that were possible, by category; None where no file says so. `written` is what
-    a file says that it comes to; without `evaluations` there is nothing else. `finished` is a time, empty if unknown.
-    `measured` says whether made-up facts were looked for.
-    """
+    """A checkpoint of a run: what was asked once `days` were told, and what it came to."""
 
     persona: str
     label: str
     days: int
     evaluations: tuple[CheckpointTrial, ...] = ()
     eligible: Mapping[str, int] | None = None
+    """How many questions were possible, by category; None where no file says so."""
     finished: str = ""
+    """A time; empty if unknown."""
     written: Mapping[str, Any] | None = None
+    """What a file says that it comes to; without `evaluations` there is nothing else."""
     measured: bool = True
+    """Whether made-up facts were looked for."""
 
     @property
     def range(self) -> dict[str, Any]:
@@ -276,20 +275,20 @@ class Stop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedRun:
-    """A run over one memory. `about` is what its files say of how it was made: models, sample, counts and times.
-
-    `config` is what two parts of one run have in common, `pairs` the questions that there are. `written` is the
-    whole of `result.json`, None without one.
-    """
+    """A run over one memory."""
 
     name: str
     adapter: str
     timestamp: str
     stops: tuple[Stop, ...]
     about: Mapping[str, Any]
+    """What its files say of how it was made: models, sample, counts and times."""
     config: Mapping[str, Any]
+    """What two parts of one run have in common."""
     pairs: int | None = None
+    """How many questions there are."""
     written: Mapping[str, Any] | None = None
+    """The whole of `result.json`; None without one."""
 
     @property
     def evaluations(self) -> list[CheckpointTrial]:

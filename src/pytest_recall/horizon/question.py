@@ -216,21 +216,24 @@ def plain(items: Sequence[Item], count: int, seed: int) -> list[Item]:
 
 
 class Checkpoint(NamedTuple):
-    """A stop in the story. `asked` are its questions in their order; `fresh` of them were never possible before.
-
-    `place` counts from 1; `days` is the last day that is told by then; `available` counts the older
-    questions, of which `sampled` are asked; `eligible` counts all that are possible, by category, those too
-    that are left out since the memory is not told of sessions.
-    """
+    """A stop in the story."""
 
     place: int
+    """Counted from 1."""
     range: Range
     days: int
+    """The last day that is told by then."""
     asked: tuple[BenchQuestion, ...]
+    """Its questions, in their order."""
     fresh: int
+    """How many of these were never possible before."""
     sampled: int
+    """How many older questions are asked."""
     available: int
+    """How many older questions there are."""
     eligible: Mapping[str, int]
+    """How many questions are possible, by category, with those that are left out since the memory is not told of
+    sessions."""
 
 
 def checkpoints(

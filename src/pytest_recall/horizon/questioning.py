@@ -67,19 +67,21 @@ def share(pairs: int, window: QuestionWindow, interval: int) -> int:
 
 @dataclass(frozen=True)
 class ShownDays:
-    """What was shown to the writer of questions: texts by day. `asked` has the questions there are, by `same_words`.
-
-    Of the session `isolated`, where there is one, nothing may come out elsewhere; `others` are isolated too.
-    `public` are the words that give nothing away; `sessions` are those in which something can be asked.
-    """
+    """What was shown to the writer of questions."""
 
     texts: Mapping[int, str]
+    """By day."""
     asked: set[str]
+    """The questions there are, by `same_words`."""
     isolated: str = ""
+    """The session of which nothing may come out elsewhere, where there is one."""
     query_session: str = ""
     others: tuple[str, ...] = ()
+    """The other sessions that are isolated."""
     public: frozenset[str] = frozenset()
+    """The words that give nothing away."""
     sessions: frozenset[str] = frozenset()
+    """Those in which something can be asked."""
 
 
 def take(proposed: Iterable[Mapping[str, Any]], shown: ShownDays) -> Iterator[dict[str, Any] | str]:
@@ -269,17 +271,15 @@ def _session(session: str) -> str:
 
 
 class SupportVerdict(NamedTuple):
-    """What a model says of a question.
-
-    `suggested` is a reference that its days support, None without one; `outdated_on` the first day that makes the
-    reference wrong, None if none of those that were shown does.
-    """
+    """What a model says of a question."""
 
     supported: bool
     unsupported: tuple[str, ...]
     answerable: bool
     suggested: str | None
+    """A reference that the days of the question support; None without one."""
     outdated_on: int | None
+    """The first day that makes the reference wrong; None if none of those that were shown does."""
     reasoning: str
 
 

@@ -41,12 +41,7 @@ CODE_CHANGED = tuple(f"the {name} has changed" for name in _CODE)
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """A run's persona, memory, models and settings. Models and the memory are selectors.
-
-    `judge` is `lexical` where no model judges, and `judge_version` tells its prompts apart. `hashes` are SHA-256
-    of what was read, by name. `labels` are published names that a profile gives for display, and decide nothing.
-    `replayed` says that the models were not asked: their replies are from recordings.
-    """
+    """A run's persona, memory, models and settings; models and the memory are selectors."""
 
     memory: str
     persona: str
@@ -54,12 +49,17 @@ class Configuration:
     dates: str
     run: RunPart
     judge: str
+    """`lexical` where no model judges."""
     judge_version: str
+    """Tells the judge's prompts apart."""
     appellate: str | None = None
     answer: str | None = None
     hashes: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 of what was read, by name."""
     labels: Mapping[str, str] = field(default_factory=dict)
+    """Published names that a profile gives for display; they decide nothing."""
     replayed: bool = False
+    """Whether the models were not asked: their replies are from recordings."""
 
     @property
     def measured(self) -> bool:

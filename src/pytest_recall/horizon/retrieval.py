@@ -52,18 +52,17 @@ class AskedAfter(NamedTuple):
 
 
 class FoundDays(NamedTuple):
-    """What was found for a question: the share of the relevant days, and where they stand among what was returned.
-
-    `session` is the same share of the days' parts in the session that the question names, None if it names none, or
-    an id does not.
-    """
+    """What was found for a question."""
 
     key: Hashable
     recall: float
+    """The share of the relevant days."""
     mrr: float
+    """Where these days stand among what was returned, as by the two below."""
     ndcg: float
     ndcg_longmemeval: float
     session: float | None
+    """The share of the days' parts in the session that the question names; None if it names none, or an id does not."""
     passages: float
     tokens: float | None
 
@@ -106,22 +105,22 @@ class WithFloors(NamedTuple):
 
 
 class RetrievalReport(NamedTuple):
-    """What a memory found in a run. Days and sessions are known by the ids of the passages.
-
-    `everything` comes first in each output. `untelling` are the categories in which these questions cannot tell the
-    evidence itself from a floor, for whichever memory. Of the answers that are in no mean `unmeasurable` have a passage
-    that does not say where it is from, `closed` are to questions about what must not be told, for which returning the
-    evidence is no merit, and `unknown` have files that do not say all of it.
-    """
+    """What a memory found in a run; days and sessions are known by the ids of the passages."""
 
     everything: WithFloors
+    """First in each output."""
     untelling: tuple[str, ...]
+    """The categories in which these questions cannot tell the evidence itself from a floor, for whichever memory."""
     categories: Mapping[str, WithFloors]
     stops: tuple[tuple[str, int, WithFloors], ...]
     cells: Mapping[tuple[str, str], WithFloors]
     unmeasurable: int
+    """How many answers are in no mean since a passage does not say where it is from."""
     closed: int
+    """How many answers are in no mean since they are to questions about what must not be told, for which returning the
+    evidence is no merit."""
     unknown: int
+    """How many answers are in no mean since their files do not say all of it."""
     answers: tuple[tuple[str, Mapping[str, Sequence[FoundDays]]], ...] = ()
 
     @property

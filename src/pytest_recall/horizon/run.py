@@ -50,23 +50,25 @@ READ_BACK = 20
 
 
 class BenchOutcome(NamedTuple):
-    """What a run came to: its result, as it is written, and the checkpoints behind it.
-
-    Of a run that could not be paid for to its end `unasked` counts the questions that were not asked, `beside` the
-    answers at a checkpoint whose other questions were not, and `stop` is why. `units` are what was told before
-    each of the checkpoints, since the one before. `model_lines` say what the models of the memory itself took, and
-    `kept` which answers an earlier command has asked for.
-    """
+    """What a run came to."""
 
     result: dict[str, Any]
+    """As it is written."""
     reached: tuple[Reached, ...]
+    """The checkpoints behind the result."""
     unasked: int = 0
+    """How many questions were not asked, of a run that could not be paid for to its end."""
     beside: int = 0
+    """How many answers such a run has at a checkpoint whose other questions were not asked."""
     stop: RunStop | None = None
+    """Why such a run has ended."""
     persona: str = ""
     units: tuple[tuple[SizedUnit, ...], ...] = ()
+    """What was told before each of the checkpoints, since the one before."""
     model_lines: tuple[str, ...] = ()
+    """What the models of the memory itself took."""
     kept: str = ""
+    """Which answers an earlier command has asked for."""
 
     @property
     def retrieval(self) -> RetrievalReport | None:
