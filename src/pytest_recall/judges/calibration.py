@@ -32,17 +32,18 @@ class JudgeKey(NamedTuple):
 
 
 class Calibration(NamedTuple):
-    """Agreement with people over `n` answers: Cohen's kappa, 1 for all, 0 for as much as by chance.
-
-    `low` is the lower bound of its 95 % interval, None if it is unknown. `labels` counts who said what, None in a
-    row of a version that did not. `threshold` is what the rubric held the judge's scores to, None for the judge's own.
-    """
+    """A judge's agreement with people."""
 
     kappa: float
+    """Cohen's kappa: 1 for all, 0 for as much as by chance."""
     n: int
+    """How many answers it is over."""
     low: float | None = None
+    """The lower bound of the 95 % interval; None if it is unknown."""
     labels: Confusion | None = None
+    """Who said what; None in a row of a version that did not count this."""
     threshold: float | None = None
+    """What the rubric held the judge's scores to; None for the judge's own."""
 
 
 class Reviews(NamedTuple):
@@ -54,22 +55,24 @@ class Reviews(NamedTuple):
 
 
 class Panels(NamedTuple):
-    """What models judged in a run: verdicts by judge, with its calibration if there is one.
-
-    `appeals` are those about fails, `audits` the checks of passes, of which
-    the overturned ones are false passes; `retried` counts replies that could not be used
-    before one could, `split` verdicts on votes that differed, `compared` comparisons and
-    `flips` those of them that followed the position.
-    """
+    """What models judged in a run."""
 
     verdicts: Mapping[JudgeKey, int] = {}
+    """How many there are by judge."""
     calibrations: Mapping[JudgeKey, Calibration] = {}
+    """That of each judge, if there is one."""
     appeals: Reviews = Reviews()
+    """Those about fails."""
     audits: Reviews = Reviews()
+    """The checks of passes; the overturned ones are false passes."""
     retried: int = 0
+    """How many replies could not be used before one could."""
     split: int = 0
+    """How many verdicts are on votes that differed."""
     compared: int = 0
+    """How many comparisons there were."""
     flips: int = 0
+    """How many of these comparisons followed the position."""
     preflights: Mapping[tuple[str, str], Preflight] = {}
 
     @property
@@ -157,17 +160,19 @@ def _preflights(trials: Iterable[Trial]) -> dict[tuple[str, str], Preflight]:
 
 
 class Opinion(NamedTuple):
-    """What a judge said about one labelled answer. `passed` is None where it came to nothing, `reason` says why.
-
-    `label` is the person's verdict, `given` their score and `score` the judge's, both 0..1.
-    """
+    """What a judge said about one labelled answer."""
 
     id: str
     label: bool
+    """The person's verdict."""
     passed: bool | None
+    """None where the judge came to nothing."""
     reason: str = ""
+    """Why the judge came to nothing, or what it said."""
     score: float | None = None
+    """The judge's, from 0 to 1."""
     given: float | None = None
+    """The person's score, from 0 to 1."""
 
 
 class Share(NamedTuple):
@@ -187,22 +192,23 @@ Role = Literal["stands", "votes", "whole"]
 
 
 class Agreement(NamedTuple):
-    """A judge compared with people. `n` answers came to a verdict, `unjudged` did not and count for nothing.
-
-    `false_passes` are of those that people failed, `false_fails` of those that they passed.
-    `kappa` is None where it is undefined: both always said the same one thing. `distance` is the
-    mean distance of the scores, 0..1, where both gave some.
-    """
+    """A judge compared with people."""
 
     key: JudgeKey
     n: int
+    """How many answers came to a verdict."""
     percent: float | None
     kappa: Kappa | None
+    """None where it is undefined: both always said the same one thing."""
     false_passes: Share
+    """Of those that people failed."""
     false_fails: Share
+    """Of those that people passed."""
     wrong: tuple[Opinion, ...]
     unjudged: tuple[Opinion, ...]
+    """Those that came to no verdict, and count for nothing."""
     distance: float | None = None
+    """The mean distance of the scores, from 0 to 1, where both gave some."""
     role: Role = "stands"
 
     @property

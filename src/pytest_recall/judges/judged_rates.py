@@ -13,22 +13,23 @@ from pytest_recall.trials.trial import Trial, Verdict
 
 
 class JudgedRate(NamedTuple):
-    """How many of a run's `answers` a judge passed. An answer is the first of its case that came to a verdict.
-
-    `rectified` is the rate with the judge's errors taken out by `labels`, at the level that was asked for; None where
-    it is not corrected, and `why` says why, in words. `differs` says that the judge passes another share of the
-    labelled answers than of these. `groups` is how many groups of answers there are, where those of one may be alike;
-    None where each answer is one of its own.
-    """
+    """How many of a run's answers a judge passed."""
 
     judge: JudgeKey
     answers: int
+    """How many there are; an answer is the first of its case that came to a verdict."""
     passed: int
     labels: Confusion | None = None
+    """What the judge's errors are taken out by."""
     rectified: RectifiedRate | None = None
+    """The rate with these errors taken out, at the level that was asked for; None where it is not corrected."""
     why: str = ""
+    """Why it is not corrected, in words."""
     differs: bool = False
+    """Whether the judge passes another share of the labelled answers than of these."""
     groups: int | None = None
+    """How many groups of answers there are, where those of one may be alike; None where each answer is one of its
+    own."""
 
     @property
     def rate(self) -> float:

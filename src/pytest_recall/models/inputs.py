@@ -28,19 +28,20 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Inputs(NamedTuple):
-    """What a memory or a model was made of, as far as that was seen while it worked.
-
-    `files` and `folders` have the digest of the content, or of the names in it, by path; of a folder the names in
-    `outputs` do not count, which the memory has made itself. `variables` have a digest of the value, by a key that is
-    not stored with it: `key` is the id of that. `unknown` says why there is more to it than can be known.
-    """
+    """What a memory or a model was made of, as far as that was seen while it worked."""
 
     files: Mapping[str, str] = _NONE
+    """A digest of the content, by path."""
     folders: Mapping[str, str] = _NONE
+    """A digest of the names in the folder, by path."""
     variables: Mapping[str, str] = _NONE
+    """A digest of the value, by name; the digest is made with a key that is not stored with it."""
     outputs: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """The names in a folder that do not count, since the memory has made these itself."""
     unknown: tuple[str, ...] = ()
+    """Why there is more to it than can be known."""
     key: str = ""
+    """The id of the key that the digests of `variables` are made with."""
 
     def joined(self, other: Inputs) -> Inputs:
         """Return both; what both have is as it was first."""

@@ -169,18 +169,18 @@ SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """How patient one is. All times are seconds.
-
-    `attempts` counts the first one too; `total` bounds the time from the first attempt to the
-    end of the last wait; `base` is the ceiling of the first wait and `cap` of any; `longest` is
-    the longest wait that a server may ask for, beyond which no one waits.
-    """
+    """How patient one is; all times are in seconds."""
 
     attempts: int = 4
+    """With the first one."""
     total: float = 300.0
+    """The most time from the first attempt to the end of the last wait."""
     base: float = 0.5
+    """The ceiling of the first wait."""
     cap: float = 20.0
+    """The ceiling of any wait."""
     longest: float = 60.0
+    """The longest wait that a server may ask for, beyond which no one waits."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for what is no patience at all."""

@@ -43,21 +43,20 @@ class Turns:
 
 @dataclass
 class Keeper:
-    """A model that is asked for what is not kept. `paid` takes in each reply that it gave, with the model.
-
-    `identity` tells its replies apart from those of another one of this name, and `note` is called before one is kept.
-
-    `failures` are the calls that came to nothing: they are not kept, but not made again either
-    as long as the mapping is the same.
-    """
+    """A model that is asked for what is not kept."""
 
     model: Model
     store: Store
     failures: MutableMapping[str, ModelError]
+    """The calls that came to nothing: they are not kept, but not made again either as long as the mapping is the
+    same."""
     paid: Callable[[Model, Reply], None]
+    """Takes in each reply that the model gave, with the model."""
     turns: Turns = field(default_factory=Turns)
     identity: str = ""
+    """Tells the model's replies apart from those of another one of this name."""
     note: Callable[[], object] = tuple
+    """Called before a reply is kept."""
 
     @property
     def name(self) -> str:

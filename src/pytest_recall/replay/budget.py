@@ -40,47 +40,47 @@ _RANDOM_BYTES = 4
 
 
 class LedgerTotal(NamedTuple):
-    """What was spent so far, in US dollars, and how many calls have no known cost.
-
-    `estimated` says that part of it is counted from texts. `refused` is what a call may cost for which there is no
-    room: one that was not made, or the cheapest so far; None where there is room.
-    """
+    """What was spent so far."""
 
     usd: float = 0.0
+    """In US dollars."""
     unknown: int = 0
+    """How many calls have no known cost."""
     estimated: bool = False
+    """Whether part of the cost is counted from texts."""
     refused: float | None = None
+    """What a call may cost for which there is no room: one that was not made, or the cheapest so far; None where there
+    is room."""
 
 
 class Balance(NamedTuple):
-    """How a budget in US dollars stands: what was spent of it, and why no call may begin whatever it costs.
-
-    `barred` is empty where a call may begin.
-    """
+    """How a budget stands."""
 
     budget: float
+    """In US dollars."""
     spent: LedgerTotal = LedgerTotal()
+    """What was spent of it."""
     barred: str = ""
+    """Why no call may begin whatever it costs; empty where one may."""
 
 
 @dataclass(slots=True)
 class _State:
-    """What the entries of a ledger come to, in their order.
-
-    `cheapest` is what the cheapest call has cost, 0 left out, and `refused` what one may cost that was not made.
-    `reserved` and `waiting` are the amounts of the calls in flight, and of those that wait for them, in the order of
-    their arrival, by the numbers of the calls.
-    """
+    """What the entries of a ledger come to, in their order."""
 
     budget: float = math.inf
     spent: float = 0.0
     unknown: int = 0
     estimated: bool = False
     cheapest: float = math.inf
+    """What the cheapest call has cost, 0 left out."""
     refused: float | None = None
+    """What a call may cost that was not made."""
     entries: int = 0
     reserved: dict[int, float] = field(default_factory=dict)
+    """The amounts of the calls in flight, by the numbers of the calls."""
     waiting: dict[int, float] = field(default_factory=dict)
+    """The amounts of the calls that wait for these, in the order of their arrival, by the numbers of the calls."""
 
     def is_beyond(self, usd: float) -> bool:
         """Whether a call of this cost will not fit either when all calls in flight have ended at no cost."""
@@ -284,24 +284,25 @@ _CACHED = b'"cache_control"'
 
 
 class Pricing(NamedTuple):
-    """What is to be known of prices here: the call that an exchange was, and what tokens cost that a request takes.
-
-    The latter is in US dollars, and None where the price of the model that is asked is not known.
-    """
+    """What is to be known of prices here."""
 
     call_of: Callable[[Exchange], Call]
+    """Returns the call that an exchange was."""
     price_of: Callable[[Request, Tokens], float | None]
+    """Returns what tokens cost that a request takes, in US dollars; None where the price of the model that is asked is
+    not known."""
 
 
 @dataclass(slots=True)
 class _Observed:
-    """What the answers of a model say of the next call: tokens of the input by those that were counted for it, the
-    most tokens of an answer, and the most US dollars of a call.
-    """
+    """What the answers of a model say of the next call."""
 
     ratio: float = 0.0
+    """Tokens of the input by those that were counted for it."""
     longest: int = 0
+    """The most tokens of an answer."""
     dearest: float = 0.0
+    """The most US dollars of a call."""
 
 
 def may_cost(

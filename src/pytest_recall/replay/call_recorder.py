@@ -134,19 +134,20 @@ def _used(exchange: Exchange, call: Call | None) -> int | None:
 
 
 class CallStep(NamedTuple):
-    """What is to be done with a call: return `served`, or let it through, with a `recorder` on it if there is one.
-
-    What is let through has to wait for its `turn`, and before that until its `hold` on the budget fits, if it has
-    them; `refuse` makes what is raised where that will never be. One that is `held` is not let through: it waits for
-    its batch, or for who may wait for a refusal.
-    """
+    """What is to be done with a call: it is answered, held or let through."""
 
     served: Exchange | None = None
+    """The answer to return."""
     recorder: CallRecorder | None = None
+    """What records a call that is let through, if there is one."""
     turn: CallTurn | None = None
+    """What a call that is let through has to wait for, if there is one."""
     held: HeldCall | None = None
+    """Set for a call that is not let through: it waits for its batch, or for who may wait for a refusal."""
     hold: BudgetHold | None = None
+    """What has to fit the budget before the call waits for its `turn`, if there is one."""
     refuse: Callable[[str], BaseException] = RuntimeError
+    """Makes what is raised where the `hold` will never fit."""
 
     @property
     def record(self) -> bool:
@@ -212,19 +213,20 @@ class HeldError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PendingBatchCall:
-    """One such call, on the side of the caller. No timeout of its client ends the wait: it has sent nothing.
+    """One call that waits for its batch, on the side of the caller.
 
-    One for which the budget has no room waits for that first, and `begin` then puts it into a batch. `refuse` makes
-    what is raised where there is no answer, and whether the case has to answer for that; `reached` is told when there
-    is one and someone has it.
+    No timeout of its client ends the wait: it has sent nothing.
     """
 
     request: Request
     future: Future[Response]
     recorder: CallRecorder
     refuse: Callable[[str, bool], BaseException]
+    """Makes what is raised where there is no answer, and is given whether the case has to answer for that."""
     begin: Callable[[], None]
+    """Puts the call into a batch. One for which the budget has no room waits for that first."""
     reached: Callable[[], None]
+    """Called when there is an answer and someone has it."""
 
     def wait(self) -> Exchange:
         """Wait in this thread."""

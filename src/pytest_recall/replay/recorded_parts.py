@@ -32,19 +32,19 @@ from pytest_recall.replay.token_requests import is_form
 
 
 class RecordedPart(NamedTuple):
-    """A stretch of recorded text: what it is, and whether it may hold URLs with parameters.
-
-    One that `is_sealed` could not be unpacked; one that `is_joined` is what was there before in another form: what the
-    events of a stream say together, or a form without its signs. As `written` it stands in the line; empty where more
-    may stand there than the text.
-    """
+    """A stretch of recorded text."""
 
     what: str
     text: str
     is_url: bool = False
+    """Whether it may hold URLs with parameters."""
     is_sealed: bool = False
+    """Whether it could not be unpacked."""
     is_joined: bool = False
+    """Whether it is what was there before in another form: what the events of a stream say together, or a form without
+    its signs."""
     written: str = ""
+    """How it stands in the line; empty where more may stand there than the text."""
 
 
 class FoundSecret(NamedTuple):

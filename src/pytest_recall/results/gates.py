@@ -31,19 +31,20 @@ class PastGate(NamedTuple):
 
 
 class GateStep(NamedTuple):
-    """What is to become of a gate: `to` is its new rate, 0..1, or None where it stays, and `why` says so in words.
-
-    `runs` counts the runs looked at that asked for it again, and `asked` the cases that these asked; `lowest` is
-    where it stood lowest, and last so: in one of them, or now (then its run is empty). It is None where nothing is
-    known.
-    """
+    """What is to become of a gate."""
 
     gate: Gate
     to: float | None
+    """Its new rate, from 0 to 1; None where it stays."""
     why: str
+    """Says so in words."""
     runs: int
+    """How many of the runs looked at asked for it again."""
     asked: int
+    """How many cases these asked."""
     lowest: PastGate | None
+    """Where it stood lowest, and last so: in one of these runs, or now, with an empty run; None where nothing is
+    known."""
 
 
 def step(gate: Gate, seen: Sequence[PastGate], now: Standing, runs: int = RUNS) -> GateStep:

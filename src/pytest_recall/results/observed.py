@@ -13,21 +13,22 @@ from pytest_recall.trials.record import Record
 
 
 class Observed(NamedTuple):
-    """One run of everything beside the slice that the schedule would have run in its place.
-
-    `cases` are those that came to a trial, `sliced` those of them in the slice; `caught` and `missed` are the
-    regressions within the slice and outside of it. `spent` is on the live calls of all cases, and `saved` on those
-    of the cases outside.
-    """
+    """One run of everything beside the slice that the schedule would have run in its place."""
 
     run: str
     date: str
     cases: int
+    """How many came to a trial."""
     sliced: int
+    """How many of these are in the slice."""
     caught: tuple[str, ...]
+    """The regressions within the slice."""
     missed: tuple[str, ...]
+    """The regressions outside of it."""
     saved: Bill
+    """On the live calls of the cases outside."""
     spent: Bill
+    """On the live calls of all cases."""
 
 
 def observed(record: Record, card: Scorecard) -> Observed:

@@ -25,20 +25,19 @@ from pytest_recall.trials.trial import Outcome, Trial
 
 
 class WrittenCase(NamedTuple):
-    """A case as its file has it now; `edited` says that it is not the one that the run has asked.
-
-    All of it is text; `reference` is empty where the case has none, and `criteria` are its judges with
-    their arguments.
-    """
+    """A case as its file has it now, all of it as text."""
 
     asked: str
     reference: str
+    """Empty where the case has none."""
     scenario: str
     dimension: str
     criteria: tuple[str, ...] = ()
+    """Its judges with their arguments."""
     tags: tuple[str, ...] = ()
     notes: str = ""
     edited: bool = False
+    """Whether it is not the one that the run has asked."""
 
 
 def written(case: Case, fingerprint: str = "") -> WrittenCase:
@@ -74,34 +73,37 @@ def _text(value: JsonValue) -> str:
 
 
 class CaseStep(NamedTuple):
-    """What a case came to in one run: its boxes before and after, None where it had none. `day` is ISO 8601.
-
-    `scores` are those of the judges that give one, `note` says why it is what it is, `answer` None where there is none.
-    """
+    """What a case came to in one run."""
 
     run: str
     day: str
+    """In ISO 8601."""
     outcome: Outcome
     before: int | None
+    """Its box before the run; None where it had none."""
     after: int | None
+    """Its box after the run; None where it had none."""
     source: str = "live"
     scores: tuple[float, ...] = ()
+    """Those of the judges that give one."""
     note: str = ""
+    """Why the outcome is what it is."""
     answer: str | None = None
+    """None where there is none."""
 
 
 class Upstream(NamedTuple):
-    """A recorded call: `asked` and `answered` are its last message and the reply, empty where they are not text.
-
-    `status` is the HTTP status, or how the call ended that had none.
-    """
+    """A recorded call."""
 
     kind: str
     address: str
     status: str
+    """The HTTP status, or how the call ended that had none."""
     seconds: float
     asked: str
+    """Its last message; empty where that is no text."""
     answered: str
+    """The reply; empty where that is no text."""
 
 
 class RecordedCalls(NamedTuple):
@@ -115,21 +117,20 @@ class RecordedCalls(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseEntry:
-    """One case of a run.
-
-    `result` is None for a case that was chosen and not run. `written` is None where no case file has it, as of
-    an ordinary test on the schedule. `steps` are its runs so far, oldest first, this one last. `pair` is there
-    if two runs are compared and both have a verdict on the case.
-    """
+    """One case of a run."""
 
     case_id: str
     reason: str
     result: CaseResult | None = None
+    """None for a case that was chosen and not run."""
     written: WrittenCase | None = None
+    """None where no case file has it, as of an ordinary test on the schedule."""
     steps: tuple[CaseStep, ...] = ()
+    """Its runs so far, oldest first, this one last."""
     taped: RecordedCalls | None = None
     last_pass: LastPass | None = None
     pair: Pair | None = None
+    """There if two runs are compared and both have a verdict on the case."""
 
     @property
     def trial(self) -> Trial | None:
@@ -204,20 +205,22 @@ class PassRate(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A run with all that is known of its cases, those first that have to be looked at.
-
-    `standing` is how all cases stand on the schedule, None if no case file could be read. `spends` and `rates`
-    are by scenario. `against` compares the run with an earlier one. `missing` says what could not be read.
-    """
+    """A run with all that is known of its cases."""
 
     record: Record
     card: Scorecard
     entries: tuple[CaseEntry, ...]
+    """Those first that have to be looked at."""
     rates: dict[str, PassRate]
+    """By scenario."""
     spends: dict[str, Spend]
+    """By scenario."""
     standing: Forecast | None = None
+    """How all cases stand on the schedule; None if no case file could be read."""
     against: Comparison | None = None
+    """Compares the run with an earlier one."""
     missing: tuple[str, ...] = ()
+    """What could not be read."""
 
     @property
     def regressions(self) -> list[CaseEntry]:

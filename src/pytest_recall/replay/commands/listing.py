@@ -40,12 +40,7 @@ _SCENARIO = re.compile(NAME_PATTERN)
 
 
 class ListedCassette(NamedTuple):
-    """One cassette or draft as `recall cassettes list` shows it.
-
-    `since` is the day of its oldest call, and `run_file` the file of the run on a branch that it is in; empty for none.
-    `counts` says whether it is the one that counts of `several` recordings of the same, None where that is not known;
-    `why` says why it does not count, or why that is not known.
-    """
+    """One cassette or draft as `recall cassettes list` shows it."""
 
     name: str
     what: str
@@ -54,12 +49,16 @@ class ListedCassette(NamedTuple):
     calls: int
     size: int
     since: date | None
+    """The day of its oldest call."""
     models: tuple[str, ...]
     is_draft: bool = False
     problem: str = ""
     run_file: str = ""
+    """The file of the run on a branch that it is in; empty for none."""
     counts: bool | None = None
+    """Whether it is the one that counts of `several` recordings of the same; None where that is not known."""
     why: str = ""
+    """Why it does not count, or why that is not known."""
     several: bool = False
 
 
