@@ -21,16 +21,15 @@ class Alteration(StrEnum):
 
 
 class CaseChange(NamedTuple):
-    """What became of a case of the base: `now` is its id after the change, empty where it is gone.
-
-    `alterations` say in what it differs. `judges` are those of its judges whose code is altered, each with the file
-    that has it.
-    """
+    """What became of a case of the base."""
 
     case_id: str
     now: str = ""
+    """Its id after the change; empty where it is gone."""
     alterations: tuple[Alteration, ...] = ()
+    """In what it differs."""
     judges: tuple[tuple[str, str], ...] = ()
+    """Those of its judges whose code is altered, each with the file that has it."""
 
 
 def case_changes(before: Mapping[str, Case], now: Mapping[str, Case]) -> list[CaseChange]:

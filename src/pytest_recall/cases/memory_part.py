@@ -17,15 +17,14 @@ from pytest_recall.files.errors import RecallError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryContext:
-    """When and where a memory is asked; None where it is not given.
-
-    `session` is the id of the conversation in which the question comes up, `date` its day as text,
-    `checkpoint` the name of the point of a longer history after which it is asked.
-    """
+    """When and where a memory is asked; None where it is not given."""
 
     session: str | None = None
+    """The id of the conversation in which the question comes up."""
     date: str | None = None
+    """The day of that conversation, as text."""
     checkpoint: str | None = None
+    """The name of the point of a longer history after which the question is asked."""
 
     def to_json(self) -> dict[str, str]:
         """Return plain JSON types; what is not given is left out."""
@@ -58,15 +57,15 @@ class MemoryClient(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """A text that is stored in one piece. `metadata`, which is told with it, has at least its `id`.
-
-    Where that says too much, evidence knows the text by another `id`, and its session by `session`.
-    """
+    """A text that is stored in one piece."""
 
     id: str
+    """The id by which evidence knows the text, other than that in `metadata` where that says too much."""
     content: str
     metadata: Mapping[str, str] = field(default_factory=dict)
+    """Told with the text; it has at least its `id`."""
     session: str = ""
+    """The id by which evidence knows the session of the text, where that in `metadata` says too much."""
 
     @property
     def told(self) -> str:
@@ -156,13 +155,12 @@ def _one_way(schema: dict[str, Any]) -> None:
 
 
 class Stage(NamedTuple):
-    """What is stored between two points at which a memory is told that all is there.
-
-    `key` is over this and all stages before it; `read` returns the units.
-    """
+    """What is stored between two points at which a memory is told that all is there."""
 
     key: str
+    """Over this stage and all before it."""
     read: Callable[[], tuple[Unit, ...]]
+    """Returns the units."""
 
 
 class MemoryPart(BaseModel):

@@ -28,14 +28,12 @@ _OF_PASSES = ("judge_false_positive",)
 
 
 class Grading(NamedTuple):
-    """What someone who looked again says about a case, and why.
-
-    The `cause` of a `system_failure` is the place in the system that is at fault, `file:line`; empty if not given.
-    """
+    """What someone who looked again says about a case, and why."""
 
     grade: str
     why: str = ""
     cause: str = ""
+    """The place in the system that is at fault for a `system_failure`, as `file:line`; empty if not given."""
 
 
 class FailureCause(NamedTuple):
@@ -54,19 +52,20 @@ class AuditPick(NamedTuple):
 
 
 class Regraded(NamedTuple):
-    """A run as judged, and as re-graded, with what was not looked at left as it was judged.
-
-    `judged` and `passed` are counts of passes before and after, of `verdicts` and `verdicts - defects`.
-    `grades` counts what was said; `confusions` are by judge. `causes` are those of the most answers first.
-    """
+    """A run as judged, and as re-graded, with what was not looked at left as it was judged."""
 
     verdicts: int
     judged: int
+    """How many of the `verdicts` were passes as judged."""
     passed: int
+    """How many of `verdicts - defects` are passes as re-graded."""
     defects: int
     grades: Mapping[str, int]
+    """How often each grade was given."""
     confusions: Mapping[JudgeKey, Confusion]
+    """By judge."""
     causes: tuple[FailureCause, ...]
+    """Those of the most answers first."""
 
 
 def grading(trials: Iterable[Trial]) -> dict[str, Trial]:

@@ -35,16 +35,15 @@ class Contestant(NamedTuple):
 
 
 class Calibrated(NamedTuple):
-    """How the judges did, and the calls that were made for it; what was kept is none of them.
-
-    `left` are the ids of answers that were not judged, since no further call was to begin. `threshold` is the
-    rubric's for this judge, None without one.
-    """
+    """How the judges did, and the calls that were made for it."""
 
     agreements: tuple[Agreement, ...]
     calls: tuple[Call, ...]
+    """Without what was kept."""
     left: tuple[str, ...] = ()
+    """The ids of answers that were not judged, since no further call was to begin."""
     threshold: float | None = None
+    """That of the rubric for this judge; None without one."""
 
     def rows(self, date: str, labels: str) -> list[dict[str, Any]]:
         """Return the rows for eval/calibration.yaml: of each judge whose kappa is defined, and of all with the appeal.

@@ -13,13 +13,12 @@ from pytest_recall.trials.trial import Trial, Verdict, Vote
 
 
 class JudgingRules(NamedTuple):
-    """What a run holds its judges to: the rubric's thresholds by judge, and who is asked after them.
-
-    `appellate` is empty where no one is.
-    """
+    """What a run holds its judges to."""
 
     thresholds: Mapping[str, float] = {}
+    """Those of the rubric, by judge."""
     appellate: str = ""
+    """Who is asked after the judges; empty where no one is."""
 
 
 def with_appeals(panel: str, appellate: str) -> str:
@@ -70,14 +69,15 @@ def identity(verdict: Verdict, rules: JudgingRules) -> JudgeKey:
 
 
 class OtherJudges(NamedTuple):
-    """Who judged the same cases in two runs, where that differs: names in the `base` and in the `head`, and the cases.
-
-    A name has what tells the two apart: model, version, threshold, and the model as its provider calls it.
-    """
+    """Who judged the same cases in two runs, where that differs."""
 
     base: tuple[str, ...]
+    """Names in the first run, each with what tells the two apart: model, version, threshold, and the model as its
+    provider calls it."""
     head: tuple[str, ...]
+    """Names in the second run, as above."""
     cases: int
+    """How many cases these are."""
 
 
 class _Seat(NamedTuple):

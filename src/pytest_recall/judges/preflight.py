@@ -19,14 +19,13 @@ ALLOWED = 6
 
 
 class PreflightResult(NamedTuple):
-    """How one model did, and in one sentence what went wrong if that was too much; else that is empty.
-
-    With `unheard` the model is not to blame, but what stands between it and here: a key, a server, a limit.
-    """
+    """How one model did."""
 
     result: Preflight
     problem: str = ""
+    """What went wrong if that was too much, in one sentence; else empty."""
     unheard: bool = False
+    """Whether not the model is to blame, but what stands between it and here: a key, a server, a limit."""
 
 
 def run_preflight(model: Model, inquire: Inquire, known: Sequence[KnownVerdict]) -> PreflightResult:

@@ -22,29 +22,31 @@ from pytest_recall.trials.trial import Passage
 
 
 class Client:
-    """A memory system behind a selector, which is its `name`.
-
-    `private`: it lives in this process, and is empty when it is made. `whole`: it returns all that it would
-    show a model, whatever the limit. `answers_only`: it answers questions, and returns no passages. `concurrent`:
-    several threads may ask it at once. `baseline`: it looks for nothing, and is there to be compared with.
-    `takes_context`: a question reaches it with its session. `namespaces`: it keeps stores apart by a name. `batch`: so
-    many texts it takes in one call, of `store_many`; of 1 it has none. What has to be asked for these three, `learn`
-    does. `model` is the one that it asks, where its selector names one. `elsewhere` says why it cannot be known what it
-    is made of, as it works in another process; it is empty where it works in this one. `observable`: there may be more
-    to it than its code, which is seen as it works.
-    """
+    """A memory system behind a selector, which is its `name`."""
 
     private = False
+    """Whether it lives in this process, and is empty when it is made."""
     whole = False
+    """Whether it returns all that it would show a model, whatever the limit."""
     answers_only = False
+    """Whether it answers questions, and returns no passages."""
     concurrent = False
+    """Whether several threads may ask it at once."""
     baseline = False
+    """Whether it looks for nothing, and is there to be compared with."""
     takes_context = True
+    """Whether a question reaches it with its session; it may have to be asked for that, which `learn` does."""
     namespaces = False
+    """Whether it keeps stores apart by a name; it may have to be asked for that, which `learn` does."""
     batch = 1
+    """How many texts it takes in one call of `store_many`, which it does not have where this is 1; it may have to be
+    asked for that, which `learn` does."""
     model: Model | None = None
+    """The one that it asks, where its selector names one."""
     elsewhere = ""
+    """Why it cannot be known what it is made of, as it works in another process; empty where it works in this one."""
     observable = False
+    """Whether there may be more to it than its code, which is seen as it works."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -169,13 +171,12 @@ def noting_waits() -> Iterator[RetriedCalls]:
 
 @dataclass(slots=True)
 class OwnTime:
-    """The seconds that a memory itself took: without those waited before a request to it was tried again.
-
-    `whole` are those with them.
-    """
+    """The seconds that a memory itself took."""
 
     seconds: float = 0.0
+    """Without those waited before a request to it was tried again."""
     whole: float = 0.0
+    """With those waited before a request to it was tried again."""
 
 
 @contextmanager

@@ -63,17 +63,17 @@ _OPTION = re.compile(r";([A-Za-z_]\w*)=([^;]*)$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySelector:
-    """A selector, taken apart. `text` is what the person wrote.
-
-    `target` is the command line, `MODULE:NAME`, the file, the URL or `HOST:PORT`; it is empty where
-    nothing is to be said. `window` is the N of `last-N`. `options` are those after a semicolon.
-    """
+    """A selector, taken apart."""
 
     text: str
+    """What the person wrote."""
     kind: str
     target: str = ""
+    """The command line, `MODULE:NAME`, the file, the URL or `HOST:PORT`; empty where nothing is to be said."""
     window: int = 0
+    """The N of `last-N`."""
     options: Mapping[str, str] = field(default_factory=dict)
+    """Those after a semicolon."""
 
     @property
     def timeout(self) -> float | None:

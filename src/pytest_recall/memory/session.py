@@ -35,18 +35,20 @@ NEAR = 0.6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readback:
-    """What came of asking for units back.
-
-    Of `stored` units `asked` were asked for: `same` came back as they were, `changed` in other words or
-    as a part, `missing` not at all. `held` is the client's own count after storing, None if it says none.
-    """
+    """What came of asking for units back."""
 
     stored: int
+    """How many units are stored."""
     asked: int = 0
+    """How many of these were asked for."""
     same: int = 0
+    """How many came back as they were."""
     changed: int = 0
+    """How many came back in other words or as a part."""
     missing: int = 0
+    """How many did not come back at all."""
     held: int | None = None
+    """The client's own count after storing; None if it says none."""
 
     def __add__(self, other: Readback) -> Readback:
         held = None if self.held is None or other.held is None else self.held + other.held

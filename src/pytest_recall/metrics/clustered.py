@@ -20,17 +20,19 @@ _NOTHING = 1e-24
 
 
 class Clustered(NamedTuple):
-    """A value of `n` values in `clusters` groups, with its interval, in the unit of the values.
-
-    `value` is None without values, `low` and `high` where nothing shows how far it may be off: with fewer than
-    two groups, or where all values are the same.
-    """
+    """A value of some values in groups, with its interval, in the unit of the values."""
 
     value: float | None
+    """None without values."""
     low: float | None
+    """None where nothing shows how far the value may be off: with fewer than two groups, or where all values are the
+    same."""
     high: float | None
+    """None where `low` is."""
     n: int
+    """How many values there are."""
     clusters: int
+    """How many groups they are in."""
 
 
 def clustered_mean(

@@ -8,17 +8,18 @@ from typing import NamedTuple
 
 
 class Coverage(NamedTuple):
-    """How much of the evidence the first passages cover: `any` and `all` of the units, and the `fraction`, 0 to 1.
-
-    `reciprocal_rank` is 1 / the rank of the first passage that covers a unit, 0.0 where none does; its mean is MRR@k.
-    `ndcg` is from 0 to 1.
-    """
+    """How much of the evidence the first passages cover."""
 
     any: bool
+    """Whether they cover any of the units."""
     all: bool
+    """Whether they cover all of the units."""
     fraction: float
+    """Of the units, from 0 to 1."""
     reciprocal_rank: float
+    """1 / the rank of the first passage that covers a unit, 0.0 where none does; its mean is MRR@k."""
     ndcg: float
+    """From 0 to 1."""
 
 
 def coverage(passages: Sequence[Collection[Hashable]], gold: Iterable[Hashable], k: int) -> Coverage | None:

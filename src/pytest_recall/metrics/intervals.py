@@ -134,17 +134,19 @@ UNIT = (0.0, 1.0)
 
 
 class Mean(NamedTuple):
-    """The mean of `n` values, in their unit, with its interval; `failures` gave no value and are not in it.
-
-    `value` is None without values, `low` and `high` where values show no spread: without any,
-    with a single one that is no yes or no, or where all are the same.
-    """
+    """The mean of some values, in their unit, with its interval."""
 
     value: float | None
+    """None without values."""
     n: int
+    """How many values there are."""
     low: float | None
+    """None where values show no spread: without any, with a single one that is no yes or no, or where all are the
+    same."""
     high: float | None
+    """None where `low` is."""
     failures: int = 0
+    """How many gave no value, and are not in the mean."""
 
 
 class Tally:

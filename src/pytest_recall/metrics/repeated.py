@@ -33,14 +33,12 @@ Answers = tuple[Hashable, Sequence[float | None]]
 
 
 class IngestSpread(NamedTuple):
-    """The means after each ingest, over the questions that it has a value of, and their standard deviation.
-
-    Both are in the unit of the values. A mean is None without a value, `deviation` where no two ingests have a value of
-    the same question.
-    """
+    """The means after each ingest, and their standard deviation, both in the unit of the values."""
 
     means: tuple[float | None, ...]
+    """Each over the questions that the ingest has a value of; None without a value."""
     deviation: float | None
+    """None where no two ingests have a value of the same question."""
 
 
 class RepeatedMean(NamedTuple):

@@ -214,18 +214,17 @@ class Metric(NamedTuple):
 
 
 class MetricGroup(NamedTuple):
-    """Metrics that are worked out together, from what the system gave in the field `given`.
-
-    `asked` tells whether a retrieval says what it has to be compared with; `fails` whether an
-    error counts as a failure of theirs.
-    """
+    """Metrics that are worked out together."""
 
     metrics: dict[str, Metric]
     needs: str
     given: str
+    """The field in which the system gave what they are worked out from."""
     asked: Callable[[Retrieval], bool]
+    """Whether a retrieval says what it has to be compared with."""
     values: Callable[[Retrieval, int], Sequence[MetricValue]]
     fails: bool = True
+    """Whether an error counts as a failure of these metrics."""
 
 
 def _of_texts(one: Retrieval, k: int) -> Sequence[MetricValue]:

@@ -96,21 +96,21 @@ MAX_CATEGORIES = 1000
 
 
 class Summarized(NamedTuple):
-    """What all retrievals came to.
-
-    `failures` are those with an error. `means` has what had a value, or was asked for by name;
-    `categories` the same by category, if any retrieval has one. `published` is there where
-    its three metrics are. `estimated` counts the values of each that are estimates.
-    """
+    """What all retrievals came to."""
 
     n: int
     failures: int
+    """How many had an error."""
     k: int
     means: Mapping[str, Mean]
+    """Of what had a value, or was asked for by name."""
     percentiles: Mapping[str, MetricValue]
     estimated: Mapping[str, int]
+    """How many values of each metric are estimates."""
     categories: Mapping[str, Mapping[str, Mean]] | None
+    """The means by category, if any retrieval has one."""
     published: RetrievalSummary | None
+    """There where its three metrics are."""
 
 
 class RetrievalFold:

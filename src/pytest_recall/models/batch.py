@@ -54,18 +54,19 @@ LIMITS: Mapping[BatchApi, Limit] = {"openai": Limit(50_000, 200 * _MB), "anthrop
 
 
 class Door(NamedTuple):
-    """Where a batch is made. Calls with the same one may be in one batch.
+    """Where a batch is made; calls with the same one may be in one batch.
 
-    `base_url` is as the SDK of the API takes it; `headers` are those that say who asks, with
-    names in lower case. OpenAI takes calls of one path and one model in a batch.
+    OpenAI takes calls of one path and one model in a batch.
     """
 
     api: BatchApi
     base_url: str
+    """As the SDK of the API takes it."""
     path: str
     query: str = ""
     model: str = ""
     headers: Headers = ()
+    """Those that say who asks, with names in lower case."""
 
 
 class BatchItem(NamedTuple):

@@ -34,17 +34,17 @@ CALLED_OFF = "not waited for, since the run is over, or was for its case"
 
 @dataclass(eq=False, slots=True)
 class WaitingCall:
-    """A call that waits. `place` is where its answer is going to be, once that is known.
-
-    One that was `adopted` was asked by an earlier run. `case` and `tape` are who asks.
-    """
+    """A call that waits."""
 
     item: BatchItem
     key: str
     case: object
+    """Who asks, as does `tape`."""
     tape: object
     place: BatchPlace | None = None
+    """Where its answer is going to be, once that is known."""
     adopted: bool = False
+    """Whether an earlier run asked it."""
     future: Future[Response] = field(default_factory=Future)
 
     def answer(self, response: Response) -> None:

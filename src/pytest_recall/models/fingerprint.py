@@ -22,13 +22,12 @@ _OURS = "pytest_recall"
 
 
 class Fingerprint(NamedTuple):
-    """What a memory or a model was made of: a digest of its code, and the versions of the packages that this imports.
-
-    `code` is empty where no file of it is here, as of a service.
-    """
+    """What a memory or a model was made of."""
 
     code: str = ""
+    """A digest of its code; empty where no file of it is here, as of a service."""
     packages: tuple[str, ...] = ()
+    """The versions of the packages that the code imports."""
 
     @property
     def digest(self) -> str:

@@ -40,16 +40,16 @@ _PROGRAMS = ("claude", "codex", "copilot")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selector:
-    """A selector, taken apart. `text` is what the person wrote.
-
-    `target` is the model's id, the deployment, the command line or `MODULE:NAME`; it is empty
-    where the program or the endpoint chooses. `url` is the endpoint, None for the usual one.
-    """
+    """A selector, taken apart."""
 
     text: str
+    """What the person wrote."""
     kind: SelectorKind
     target: str = ""
+    """The model's id, the deployment, the command line or `MODULE:NAME`; empty where the program or the endpoint
+    chooses."""
     url: str | None = None
+    """The endpoint; None for the usual one."""
 
 
 def parse(text: str) -> Selector:
@@ -122,34 +122,35 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """What is asked of a model. The last of `messages` is the user's.
-
-    `max_tokens` limits the reply; `temperature` and `seed` are left to the provider where they
-    are None; with `schema`, a JSON Schema of an object, the reply has to be JSON that fits it.
-    """
+    """What is asked of a model."""
 
     messages: tuple[Message, ...]
+    """The last is the user's."""
     system: str = ""
     max_tokens: int = 1024
+    """Limits the reply."""
     temperature: float | None = None
+    """None leaves it to the provider."""
     seed: int | None = None
+    """None leaves it to the provider."""
     schema: Mapping[str, Any] | None = None
+    """A JSON Schema of an object; with it the reply has to be JSON that fits it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What a model replied. `model` is its name as the provider says it, None if it does not.
-
-    `tokens` are None where no one counted; `ignored` names what of the ask had no effect;
-    `attempts` counts the calls that it took.
-    """
+    """What a model replied."""
 
     text: str
     stop: StopReason = "end"
     model: str | None = None
+    """Its name as the provider says it; None if it does not."""
     tokens: Tokens | None = None
+    """None where no one counted."""
     ignored: tuple[str, ...] = ()
+    """What of the ask had no effect."""
     attempts: int = 1
+    """How many calls it took."""
 
 
 _THINKING, _THOUGHT = "<think>", "</think>"

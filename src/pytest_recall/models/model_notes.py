@@ -50,15 +50,16 @@ def made_of(model: Model, *, replayed: bool = False) -> Fingerprint:
 
 
 class ModelNote(NamedTuple):
-    """What is known of a model that has answered: its code, what it read, and how often it was another one before.
-
-    `ended` says that the command that asked it came to its end.
-    """
+    """What is known of a model that has answered."""
 
     made_of: Fingerprint
+    """Its code."""
     inputs: Inputs = Inputs()
+    """What it read."""
     ended: bool = False
+    """Whether the command that asked it came to its end."""
     edition: int = 0
+    """How often it was another one before."""
 
     def changed_to(self, made_of: Fingerprint, model: UserModel) -> str:
         """Return in words why its answers are asked again, of a model that is `made_of` this now; empty if not."""

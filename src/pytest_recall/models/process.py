@@ -38,17 +38,15 @@ Exceeded = Literal["", "time", "size"]
 
 
 class Finished(NamedTuple):
-    """What a program left behind. A negative `code` is the signal that ended it.
-
-    `exceeded` says what it did not keep to, so that it was ended from here, and nothing of what
-    it printed is a reply.
-    """
+    """What a program left behind."""
 
     code: int
+    """A negative one is the signal that ended it."""
     stdout: bytes
     stderr: bytes
     seconds: float
     exceeded: Exceeded = ""
+    """What it did not keep to, so that it was ended from here, and nothing of what it printed is a reply."""
 
 
 def split(command_line: str) -> list[str]:

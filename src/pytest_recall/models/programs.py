@@ -40,17 +40,16 @@ class ProgramOutput(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """How a program is asked. The prompt always goes to its standard input.
-
-    `read` turns what it printed into a reply, and raises ModelError if that is none; `media`
-    is the media type of what it prints; `login` says what to do where it is not logged in.
-    """
+    """How a program is asked; the prompt always goes to its standard input."""
 
     argv: tuple[str, ...]
     model_option: str
     read: Callable[[bytes], ProgramOutput]
+    """Turns what it printed into a reply, and raises ModelError if that is none."""
     media: str
+    """The media type of what it prints."""
     login: str
+    """What to do where it is not logged in."""
 
 
 def _claude(stdout: bytes) -> ProgramOutput:

@@ -27,15 +27,14 @@ def _quiet(message: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:
-    """How models are asked. `timeout` are the seconds of one attempt.
-
-    `say` takes a sentence that someone should read once, such as that an endpoint refuses a
-    setting and is asked without it.
-    """
+    """How models are asked."""
 
     timeout: float = 120.0
+    """The seconds of one attempt."""
     retry: Retry = field(default_factory=Retry)
     say: Callable[[str], None] = _quiet
+    """Takes a sentence that someone should read once, such as that an endpoint refuses a setting and is asked without
+    it."""
 
     @classmethod
     def within(cls, milliseconds: int | None, say: Callable[[str], None]) -> ModelSettings:

@@ -16,15 +16,16 @@ from pytest_recall.replay.run_recordings import damaged, layers_of
 
 
 class CheckedCassettes(NamedTuple):
-    """How many cassettes were read to their ends, the `calls` in those that are whole, and what is wrong.
-
-    `problems` has a sentence for each problem, `unreliable` counts the cassettes that have one.
-    """
+    """What reading cassettes to their ends has shown."""
 
     cassettes: int = 0
+    """How many were read."""
     calls: int = 0
+    """How many calls those have that are whole."""
     unreliable: int = 0
+    """How many cassettes have a problem."""
     problems: tuple[str, ...] = ()
+    """A sentence for each."""
 
 
 def checked(library: Library, paths: Sequence[Path], place: Place, rules: Rules) -> CheckedCassettes:

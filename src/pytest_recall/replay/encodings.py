@@ -270,14 +270,13 @@ _Chunks = tuple[bytes, ...]
 
 
 class _Codec(NamedTuple):
-    """How one encoding is undone.
-
-    `make` returns a decompressor like those of zlib. Each is given at most `step` bytes at once: what these become
-    fits into memory, however well they are compressed, and the limit is looked at after each.
-    """
+    """How one encoding is undone."""
 
     make: Callable[[], Any]
+    """Returns a decompressor like those of zlib."""
     step: int
+    """How many bytes it is given at once, at most: what these become fits into memory, however well they are
+    compressed, and the limit is looked at after each."""
     error: type[Exception]
 
 

@@ -156,15 +156,17 @@ of OTLP are as its specification has them: https://opentelemetry.io/docs/specs/o
 
 
 class Agents(NamedTuple):
-    """Variables that name where an agent listens that takes metrics or traces, and the port that it has by default.
+    """Variables that name where an agent listens that takes metrics or traces.
 
-    Its clients ask this machine where no host is named. One that `answers_http` takes nothing else by it.
+    Its clients ask this machine where no host is named.
     """
 
     hosts: tuple[str, ...]
     ports: tuple[str, ...]
     port: int
+    """The port that it has by default."""
     answers_http: bool = False
+    """Whether it takes nothing but HTTP by that port."""
 
 
 AGENTS = (

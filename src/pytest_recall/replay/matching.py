@@ -39,14 +39,13 @@ APIS = (
 
 
 class VolatileText(NamedTuple):
-    """What may differ in the text of one field: where `pattern`, a regular expression, is found in it.
-
-    `field` is the dotted path of a text in a JSON body; `*` stands for each element of a list. `URL` also stands for
-    the URL of a request, and `BODY` for a body that is no JSON.
-    """
+    """What may differ in the text of one field."""
 
     field: str
+    """The dotted path of a text in a JSON body; `*` stands for each element of a list. `URL` also stands for the URL of
+    a request, and `BODY` for a body that is no JSON."""
     pattern: str
+    """A regular expression; what it finds in the text may differ."""
 
 
 URL = "url"

@@ -57,14 +57,13 @@ Command = tuple[str, ...]
 
 
 class NamedPrograms(NamedTuple):
-    """The programs that a replay starts, as the rubric names them; `every` of them, where it says `any`.
-
-    On `windows`, neither case nor the kind of slash makes another path.
-    """
+    """The programs that a replay starts, as the rubric names them."""
 
     commands: tuple[Command, ...] = ()
     every: bool = False
+    """Whether the rubric says `any`."""
     windows: bool = False
+    """Whether neither case nor the kind of slash makes another path."""
 
     @classmethod
     def of(cls, named: Sequence[str], *, windows: bool = False) -> NamedPrograms:

@@ -25,15 +25,16 @@ from pytest_recall.replay.tokens import claims_read
 
 
 class Format(NamedTuple):
-    """What a kind of token is called, the mark that it begins with, and what follows that.
-
-    `before` must stand in front of the mark, within `REACH` characters; by default it must be no part of a word.
-    """
+    """What a kind of token looks like."""
 
     said: str
+    """What it is called."""
     mark: str
+    """What it begins with."""
     rest: str
+    """What follows the mark."""
     before: str = ""
+    """What must stand in front of the mark, within `REACH` characters; by default it must be no part of a word."""
 
 
 REACH = 48
@@ -127,13 +128,12 @@ class Compiled(NamedTuple):
 
 
 class _Marks(NamedTuple):
-    """The formats whose marks must be no part of a word, with a pattern by which all of these are looked for at once.
-
-    A format is listed under the shortest mark that its own begins with.
-    """
+    """The formats whose marks must be no part of a word."""
 
     begun: re.Pattern[str]
+    """A pattern by which all of these are looked for at once."""
     by_mark: dict[str, list[Compiled]]
+    """Each format, listed under the shortest mark that its own begins with."""
 
 
 @cache
@@ -495,14 +495,14 @@ def _ordinary(name: str, value: str) -> bool:
 
 
 class Spelling(NamedTuple):
-    """A way in which a value may be spelt: a stretch that it must hold, and a regular expression.
-
-    In wrapped base64 a line may end within that stretch, and the text holds one of `halves` at least.
-    """
+    """A way in which a value may be spelt."""
 
     stretch: bytes
+    """What it must hold."""
     expression: bytes
+    """A regular expression."""
     halves: tuple[bytes, ...] = ()
+    """In wrapped base64 a line may end within that stretch, and the text holds one of these at least."""
 
 
 def spellings(value: str) -> Iterator[Spelling]:

@@ -65,18 +65,18 @@ class Volatile(NamedTuple):
 
 
 class Variation(NamedTuple):
-    """What varies by itself in one place of the requests of some `cases`.
-
-    `first` and `second` are what two replays sent there. `ignored` is what a rubric says to ignore it; where nothing
-    can, `why` says what to do.
-    """
+    """What varies by itself in one place of the requests of some cases."""
 
     place: str
     cases: tuple[str, ...]
     first: str
+    """What the first of two replays sent there."""
     second: str
+    """What the second of two replays sent there."""
     ignored: Volatile = Volatile()
+    """What a rubric says to ignore it."""
     why: str = ""
+    """What to do where nothing can ignore it."""
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types."""

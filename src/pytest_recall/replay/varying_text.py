@@ -13,16 +13,16 @@ from typing import NamedTuple
 
 
 class Spot(NamedTuple):
-    """Where two texts differ: what stands there in each, and the patterns that fit both, the better first.
-
-    Without a pattern it is nothing that varies by itself; `is_shuffled` says that the texts have the same words in
-    another order.
-    """
+    """Where two texts differ."""
 
     first: str
+    """What stands there in the first text."""
     second: str
+    """What stands there in the second text."""
     patterns: tuple[str, ...] = ()
+    """Those that fit both, the better first; without any it is nothing that varies by itself."""
     is_shuffled: bool = False
+    """Whether the texts have the same words in another order."""
 
 
 _DAY = r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|Mon|Tue|Wed|Thu|Fri|Sat|Sun"

@@ -32,14 +32,17 @@ _RULE = re.compile(
 
 
 class CaseLikelihood(NamedTuple):
-    """What the trials of a case say: the likelihood ratio that it has regressed, and how many on record failed.
+    """What the trials of a case say.
 
     Those of a case that is known to fail are not on record: they say nothing of how often it fails while it is sound.
     """
 
     ratio: float = 1.0
+    """The likelihood ratio that the case has regressed."""
     failed: int = 0
+    """How many trials on record failed."""
     tried: int = 0
+    """How many trials are on record."""
 
     @classmethod
     def of(cls, row: Row | None) -> CaseLikelihood:
@@ -82,14 +85,16 @@ def had_passed(failed: int, tried: int) -> str:
 
 
 class RatioRule(NamedTuple):
-    """How the trials of a case come to a verdict by its likelihood ratio: `needed`, beginning with what is `known`.
+    """How the trials of a case come to a verdict by its likelihood ratio.
 
     A pass at first is one. A fail is asked again: it is a fail once the ratio is reached, and a pass once it is 1
     again. If neither is so after `RERUNS`, the fail is not confirmed.
     """
 
     needed: int
+    """The ratio that a fail needs."""
     known: CaseLikelihood = NOTHING
+    """What is known of the case at the beginning."""
 
     @property
     def ends(self) -> str:

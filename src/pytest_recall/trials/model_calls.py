@@ -36,19 +36,18 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class QuestionCalls:
-    """The calls about one question, with what each cost, and where they are recorded.
-
-    `closed` says why no call may begin, if that is so; `whole` is for the caller that knows that the question is done.
-    `heard` says of each model that has answered, by name, whether it called an upstream for that.
-    """
+    """The calls about one question, with what each cost, and where they are recorded."""
 
     calls: list[Call] = field(default_factory=list)
     prices: Mapping[str, Prices] = field(default_factory=dict)
     tape: Tape | None = None
     lane: CaseContext | None = None
     closed: Callable[[], SpentBudget | None] = lambda: None
+    """Returns why no call may begin, if that is so."""
     whole: bool = False
+    """For the caller that knows that the question is done."""
     heard: dict[str, bool] = field(default_factory=dict)
+    """Whether each model that has answered, by name, called an upstream for that."""
 
     def ask(self, model: Model, kind: CallKind, ask: Ask) -> Reply:
         """Return the reply. Raises ModelError, RecallError for a call that is not recorded, and SpentError."""

@@ -64,15 +64,18 @@ def _grade(trials: list[Trial]) -> Trial:
 
 
 class Repeats(NamedTuple):
-    """The trials of one case: of `trials` verdicts `passed` are passes, `undecided` trials came to none.
+    """The trials of one case.
 
     A trial without a verdict is not a fail: it is left out of all that follows.
     """
 
     case_id: str
     trials: int
+    """How many came to a verdict."""
     passed: int
+    """How many of these are passes."""
     undecided: int = 0
+    """How many trials came to no verdict."""
 
     @property
     def coin_flip(self) -> bool:
@@ -94,19 +97,21 @@ class Repeats(NamedTuple):
 
 
 class RepeatSummary(NamedTuple):
-    """All cases together: pass@k and pass^k as means over the `cases` that have `k` verdicts.
-
-    They are None if no case has, as is `pass_at_1`, their mean pass rate; `short` cases have
-    fewer. `coin_flips` counts the cases, among all, that neither always passed nor always failed.
-    """
+    """All cases together: pass@k and pass^k as means over those that have `k` verdicts."""
 
     k: int
     cases: int
+    """How many cases have `k` verdicts."""
     short: int
+    """How many cases have fewer."""
     pass_at_1: float | None
+    """Their mean pass rate; None if no case has `k` verdicts."""
     pass_at_k: float | None
+    """None if no case has `k` verdicts."""
     pass_hat_k: float | None
+    """None if no case has `k` verdicts."""
     coin_flips: int
+    """How many of all cases neither always passed nor always failed."""
 
 
 def repeats(outcomes: Mapping[str, Iterable[Outcome]]) -> list[Repeats]:

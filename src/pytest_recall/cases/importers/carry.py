@@ -81,17 +81,18 @@ Judge = str | dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Remark:
-    """What became of one thing: `left` out, or else carried over otherwise; `whole` if it was all of a test.
-
-    `case` is the id of its case, `""` where it has none; `advice` says what to do instead.
-    """
+    """What became of one thing that was imported."""
 
     place: str
     what: str
     advice: str
+    """What to do instead."""
     case: str = ""
+    """The id of its case; `""` where it has none."""
     left: bool = True
+    """Whether it was left out, or else carried over otherwise."""
     whole: bool = False
+    """Whether it was all of a test."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,17 +153,18 @@ class ImportedTest:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportOptions:
-    """What the person who imports has said: names for all cases, and judges for those that bring none.
-
-    `names` are those of the columns of a table or of the keys of rows, by the name that the tool has for them, and
-    `delimiter` parts the cells of a table.
-    """
+    """What the person who imports has said."""
 
     scenario: str | None = None
+    """For all cases."""
     dimension: str = "correctness"
+    """For all cases."""
     judges: Sequence[Judge] = ()
+    """For those cases that bring none."""
     names: Mapping[str, str] = field(default_factory=dict)
+    """The columns of a table or the keys of rows, by the name that the tool has for them."""
     delimiter: str = ","
+    """Parts the cells of a table."""
 
 
 class Import:
