@@ -29,14 +29,13 @@ Given = TypeVar("Given")
 
 
 class AtOnce(NamedTuple):
-    """How questions are asked at once: `places` of them, so that no more calls than that are made at a time.
-
-    `client` returns the store of a conversation by a name, which begins with `run`. Without it all have one store, and
-    a conversation is told after the questions about the one before.
-    """
+    """How questions are asked at once."""
 
     places: int
+    """How many are asked at once, so that no more calls than that are made at a time."""
     client: Callable[[str], Client] | None = None
+    """Returns the store of a conversation by a name, which begins with `run`. Without it all have one store, and a
+    conversation is told after the questions about the one before."""
     run: str = ""
 
 
@@ -82,14 +81,13 @@ def check_ready(names: Iterable[str]) -> None:
 
 
 class OpenStore(NamedTuple):
-    """A memory that is ready, and what asks it, from any thread where questions are asked at once.
-
-    `took` returns what it took to store what a case needs, if no answer has said so.
-    """
+    """A memory that is ready, and what asks it."""
 
     memory: Memory
     ask: Callable[[Case], Answer]
+    """May be called from any thread where questions are asked at once."""
     took: Callable[[Case], Mapping[str, float]]
+    """Returns what it took to store what a case needs, if no answer has said so."""
 
 
 @contextmanager

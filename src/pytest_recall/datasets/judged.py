@@ -38,18 +38,20 @@ EVERY = 25
 
 
 class JudgingResult(NamedTuple):
-    """What judging came to: the run with its verdicts, the trials that were judged, and what all its calls were.
-
-    `undecided` are the questions on whose answers it came to no verdict, by id, and why; `left` counts the answers
-    that were not judged, and `stop` is why.
-    """
+    """What judging came to."""
 
     found: MembenchResult
+    """The run with its verdicts."""
     judged: tuple[Trial, ...]
+    """The trials that were judged."""
     spend: Spend
+    """What all calls of the judging were."""
     undecided: Mapping[str, str]
+    """The questions on whose answers it came to no verdict, by id, and why."""
     left: int = 0
+    """How many answers were not judged."""
     stop: RunStop | None = None
+    """Why these were not judged."""
 
 
 class _Asked(NamedTuple):

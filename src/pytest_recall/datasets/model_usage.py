@@ -8,15 +8,16 @@ from typing import NamedTuple
 
 
 class ModelUsage(NamedTuple):
-    """Calls of a memory's models, the tokens that these read and wrote, and US dollars at list price.
-
-    What is not known of one of them is None; without a number of calls they were not listened to.
-    """
+    """What the calls of a memory's models took; what is not known is None."""
 
     calls: float | None = None
+    """How many there were; None where they were not listened to."""
     read: float | None = None
+    """The tokens that the models read."""
     written: float | None = None
+    """The tokens that the models wrote."""
     usd: float | None = None
+    """US dollars at list price."""
 
     @classmethod
     def of(cls, usage: Mapping[str, float], work: str) -> ModelUsage:

@@ -7,20 +7,22 @@ from typing import NamedTuple
 
 
 class Reported(NamedTuple):
-    """A figure that others have published, 0..1. It was not measured here.
-
-    `metric` is the one of ours that comes nearest to it, `about` what it is there; `category` is empty for all
-    questions, `model` is what wrote the answers. `source` says where it stands.
-    """
+    """A figure that others have published; it was not measured here."""
 
     dataset: str
     system: str
     model: str
+    """What wrote the answers."""
     metric: str
+    """The one of ours that comes nearest to the figure."""
     category: str
+    """Empty for all questions."""
     value: float
+    """From 0 to 1."""
     about: str
+    """What the figure is where it was published."""
     source: str
+    """Where it stands."""
 
 
 _MEMGPT = "MemGPT, arXiv 2310.08560, its table on deep memory retrieval"

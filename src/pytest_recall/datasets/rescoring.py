@@ -112,15 +112,14 @@ def _equal(first: float | None, second: float | None) -> bool:
 
 
 class MissedEvidence(NamedTuple):
-    """A question whose evidence is not all among the first k.
-
-    `absent` is what is not there, each id with its text; in the journal of an earlier version that is empty where no
-    other question has brought it up. `instead` is what came, by rank.
-    """
+    """A question whose evidence is not all among the first k."""
 
     asked: QuestionRecord
     absent: Mapping[str, str]
+    """What is not there, each id with its text; in the journal of an earlier version that is empty where no other
+    question has brought it up."""
     instead: Sequence[tuple[str, Passage]]
+    """What came, by rank."""
 
 
 def missed(run: JournalContents, k: int) -> Iterator[MissedEvidence]:

@@ -51,15 +51,14 @@ _COST = "money"
 
 
 class MemoryRun(NamedTuple):
-    """The run of one memory, and what it came to; tables call it by the name of its `contents`.
-
-    `earlier` are the questions that an earlier command has asked.
-    """
+    """The run of one memory, and what it came to."""
 
     arguments: Arguments
     summary: MembenchSummary
     contents: JournalContents
+    """Tables call the run by the name of these."""
     earlier: EarlierAnswers = EarlierAnswers()
+    """Those questions that an earlier command has asked."""
 
 
 def groups_of_runs(journals: Sequence[JournalContents]) -> list[list[MemoryRun]]:

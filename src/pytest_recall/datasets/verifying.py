@@ -46,17 +46,18 @@ MOST = 10
 
 
 class Verified(NamedTuple):
-    """What came of verifying a bundle: a sentence for each run, what does not hold, and what could not be verified.
-
-    `computed` are the journals with the values as they were computed again, several ingests of a memory as one;
-    `filled` have the others too, as they were told.
-    """
+    """What came of verifying a bundle."""
 
     runs: tuple[str, ...]
+    """A sentence for each run."""
     problems: tuple[str, ...]
+    """What does not hold."""
     left: tuple[str, ...]
+    """What could not be verified."""
     computed: tuple[JournalContents, ...] = ()
+    """The journals with the values as they were computed again, several ingests of a memory as one."""
     filled: tuple[JournalContents, ...] = ()
+    """The journals that have the other values too, as they were told."""
 
 
 @dataclass(frozen=True)
@@ -94,15 +95,15 @@ class DatasetCopy:
 
 
 class _Run(NamedTuple):
-    """What came of a run: its journal with the values computed again, and with the others as they were told.
-
-    `lacking` says which metric cannot be computed here at all.
-    """
+    """What came of a run."""
 
     verified: Verified
     computed: JournalContents
+    """Its journal with the values computed again."""
     filled: JournalContents
+    """Its journal with the other values too, as they were told."""
     lacking: str
+    """Which metric cannot be computed here at all."""
 
 
 def verify(path: Path, copy: DatasetCopy | None) -> Verified:

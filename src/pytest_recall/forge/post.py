@@ -35,16 +35,16 @@ _Ours = TypeVar("_Ours", Comment, Issue)
 
 
 class Posting(NamedTuple):
-    """What is posted: the `name` of the marker, Markdown that is not trusted, and where it comes from.
-
-    Links to lines of files below the address `links` stay links.
-    """
+    """What is posted."""
 
     name: str
+    """That of the marker."""
     text: str
+    """Markdown that is not trusted."""
     commit: str | None = None
     url: str | None = None
     links: str = ""
+    """An address; links to lines of files below it stay links."""
 
     def page(self, head: str = "", above: str = "") -> str:
         """Return the page, with a hidden line `head` below the marker; with text `above` it, the rest is folded."""

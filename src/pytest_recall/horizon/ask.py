@@ -39,11 +39,7 @@ def now() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Asker:
-    """Asks the questions of one run. `k` passages are asked for; all of them of a memory that shows the `whole`.
-
-    `about` returns the sheet on which the calls about a question are put, by its name; `hearing` listens to those
-    that the memory makes itself.
-    """
+    """Asks the questions of one run."""
 
     persona: str
     calendar: Calendar
@@ -51,10 +47,14 @@ class Asker:
     judge: RunJudge
     answerer: Counted | None
     k: int
+    """How many passages are asked for."""
     whole: bool
+    """Whether the memory shows all of its passages, so that all of them are asked for."""
     clock: Callable[[], str] = now
     about: Callable[[str], AbstractContextManager[QuestionCalls]] = lambda name: counting()
+    """Returns the sheet on which the calls about a question are put, by its name."""
     hearing: Callable[[], AbstractContextManager[object]] = nullcontext
+    """Listens to the calls that the memory makes itself."""
 
     def ask(self, question: BenchQuestion, checkpoint: Checkpoint) -> Trial:
         """Return the trial of the question. What breaks is an error of it.

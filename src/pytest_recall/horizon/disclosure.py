@@ -31,15 +31,16 @@ class HitRate(NamedTuple):
 
 
 class BoundaryGroup(NamedTuple):
-    """Answers to boundary questions with one expected behaviour: how many, of how many questions, and what of it.
-
-    `mean` is of points, 0 to 6; `hallucination` a share, 0 to 1.
-    """
+    """Answers to boundary questions with one expected behaviour."""
 
     evaluations: int
+    """How many answers there are."""
     questions: int
+    """How many questions these are of."""
     mean: float
+    """Of points, from 0 to 6."""
     hallucination: float
+    """A share, from 0 to 1."""
 
 
 class Boundaries(NamedTuple):
@@ -51,14 +52,13 @@ class Boundaries(NamedTuple):
 
 
 class Crossing(NamedTuple):
-    """An answer to a boundary question; `expected` is the right behaviour, and a model judges where it is `measured`.
-
-    What it did is None where that is unknown: there is no answer, or no verdict.
-    """
+    """An answer to a boundary question; what it did is None where there is no answer, or no verdict."""
 
     evaluation: CheckpointTrial
     expected: Disclosure
+    """The right behaviour."""
     measured: bool
+    """Whether a model judges."""
 
     @property
     def points(self) -> Points | None:

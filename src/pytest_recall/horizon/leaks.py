@@ -15,19 +15,20 @@ LeakSource = Literal["persona", "arcs", "memories"]
 
 
 class Finding(NamedTuple):
-    """One thing that is wrong: a `rule` by name, and a sentence that ends with what to do.
-
-    In the persona's file and the story's its place is a `path` of keys, in a day's text a `line`.
-    `memories` without a day are the folder.
-    """
+    """One thing that is wrong."""
 
     severity: Severity
     rule: str
+    """By name."""
     message: str
+    """A sentence that ends with what to do."""
     source: LeakSource = "memories"
     path: tuple[str | int, ...] = ()
+    """The keys of its place in the persona's file and the story's."""
     day: int | None = None
+    """The day of whose text it is; `memories` without a day are the folder."""
     line: int = 1
+    """Its place in the text of a day."""
 
 
 _WORD = re.compile(r"[\w@$€£%][\w'’$€£%.,:-]*[\w%]|\w")

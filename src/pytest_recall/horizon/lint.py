@@ -57,18 +57,18 @@ class QuestionFinding(NamedTuple):
 
 @dataclass(frozen=True)
 class Ground:
-    """What questions are held against. `evidence` and `said` read a day: all of it, and what a session has of it.
-
-    `public` are the words that give nothing away.
-    """
+    """What questions are held against."""
 
     persona: Persona
     story: Story
     calendar: Calendar
     days: frozenset[int]
     evidence: Callable[[int], Evidence]
+    """Reads all of a day."""
     said: Callable[[int, str], str]
+    """Reads what a session has of a day."""
     public: frozenset[str] = frozenset()
+    """The words that give nothing away."""
 
 
 def lint(question: BenchQuestion, ground: Ground) -> Iterator[QuestionFinding]:

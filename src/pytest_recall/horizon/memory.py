@@ -25,14 +25,14 @@ GRACE = 10.0
 
 
 class MemoryReply(NamedTuple):
-    """What a memory gave: its own answer, None if it gives none, what it found, and the seconds that it took.
-
-    Those waited before a request to a busy service was tried again are not among them.
-    """
+    """What a memory gave."""
 
     text: str | None
+    """Its own answer; None if it gives none."""
     passages: tuple[Passage, ...]
+    """What it found."""
     seconds: float
+    """Those that it took, without those waited before a request to a busy service was tried again."""
 
 
 class LateError(CaseError):

@@ -22,14 +22,14 @@ class Difference(NamedTuple):
 
 
 class Rescored(NamedTuple):
-    """`compared` numbers, of which `differences` are not what the answers come to.
-
-    Of the `hollow` checkpoints no file holds the answers: neither they nor totals over them can be computed.
-    """
+    """What computing a run's numbers again has shown."""
 
     compared: int
+    """How many numbers were compared."""
     differences: tuple[Difference, ...]
+    """Those numbers that are not what the answers come to."""
     hollow: tuple[str, ...] = ()
+    """The checkpoints whose answers are in no file: neither they nor totals over them can be computed."""
 
 
 def rescore(

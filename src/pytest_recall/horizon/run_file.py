@@ -180,16 +180,18 @@ class RunFiles:
 
 
 class Lines(NamedTuple):
-    """The lines of a run's folder: `header` and `summary` are the last ones, of a checkpoint the last one counts.
-
-    `written` are the lines of `questions.jsonl` and `questions` what they hold, both None without that file.
-    """
+    """The lines of a run's folder."""
 
     header: Mapping[str, Any]
+    """The last one."""
     checkpoints: tuple[Mapping[str, Any], ...]
+    """The last one of each checkpoint."""
     summary: Mapping[str, Any]
+    """The last one."""
     questions: tuple[CheckpointTrial, ...] | None
+    """What the lines of `questions.jsonl` hold; None without that file."""
     written: tuple[Mapping[str, Any], ...] | None
+    """The lines of `questions.jsonl`; None without that file."""
 
     @property
     def labelled(self) -> bool:

@@ -159,16 +159,16 @@ def _compared(config: pytest.Config, cassettes: Path, base: Base, found: Changes
 
 
 class _Source(NamedTuple):
-    """A folder with recordings, and whose they are; what it lacks of fixtures is read from the folder `below`.
-
-    Messages call the folder `name`. One that `is_newer` takes the place of other cassettes of the same requests.
-    """
+    """A folder with recordings, and whose they are."""
 
     folder: Path
     name: str
+    """What messages call the folder."""
     origin: Origin = "base"
     below: Path | None = None
+    """The folder from which what this one lacks of fixtures is read."""
     is_newer: bool = False
+    """Whether it takes the place of other cassettes of the same requests."""
 
     @property
     def layer(self) -> Layer:

@@ -103,15 +103,16 @@ def check_runs(args: argparse.Namespace) -> None:
 
 
 class View(NamedTuple):
-    """What is shown of runs: as a page, which is given its stamp, and in lines for a terminal.
-
-    `folder` is that of the run in question, and `held` says how much is in it.
-    """
+    """What is shown of runs."""
 
     page: Callable[[str], str]
+    """Returns the page, given its stamp."""
     lines: Callable[[], Iterable[str]]
+    """Returns lines for a terminal."""
     folder: Path
+    """That of the run in question."""
     held: str
+    """How much is in that folder."""
 
 
 def view_of(args: argparse.Namespace) -> View:

@@ -21,17 +21,18 @@ OF_BASE = "it asks what the target branch asks as well, which is not recorded th
 
 
 class Standing(NamedTuple):
-    """How a gate stands: of `cases`, `verdicts` have a last known verdict, `passed` of them a pass.
-
-    `fresh` ones are of this run, the others of earlier ones. `apart` cases are in quarantine and not counted.
-    """
+    """How a gate stands."""
 
     gate: Gate
     cases: int
     verdicts: int
+    """How many of the `cases` have a last known verdict."""
     passed: int
+    """How many of these are passes."""
     fresh: int
+    """How many of these are of this run, the others of earlier ones."""
     apart: int = 0
+    """How many cases are in quarantine and not counted."""
 
     @property
     def rate(self) -> float | None:

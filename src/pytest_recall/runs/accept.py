@@ -38,31 +38,34 @@ ExpectedValue = str | int | float
 
 
 class Asked(NamedTuple):
-    """What is to be accepted: these `ids`, or all failed cases, of these `scenarios` if any are named.
-
-    `by` is who accepts, on the day `today`; `recorded` is the folder that the run was recorded into, None where that is
-    the usual one.
-    """
+    """What is to be accepted."""
 
     ids: tuple[str, ...]
+    """Those cases, or all failed cases if there are none."""
     scenarios: tuple[str, ...]
+    """The cases are of these scenarios, if any are named."""
     by: str
+    """Who accepts."""
     now: datetime
     today: date
+    """The day on which that is."""
     recorded: Path | None = None
+    """The folder that the run was recorded into; None where that is the usual one."""
 
 
 class Accepted(NamedTuple):
-    """What accepting comes to: the `contents` of files, where None is a file that goes, and their `diff`.
-
-    `cases` are accepted, `left` are those that are not, with the place and the reason; `notes` are about recordings.
-    """
+    """What accepting comes to."""
 
     cases: tuple[str, ...]
+    """Those that are accepted."""
     left: tuple[str, ...]
+    """Those that are not, with the place and the reason."""
     contents: Mapping[Path, bytes | None]
+    """Of files; None for a file that goes."""
     diff: str
+    """That of these contents."""
     notes: tuple[str, ...]
+    """About recordings."""
 
 
 class _Case(NamedTuple):

@@ -38,15 +38,14 @@ def ref_of(number: int | str) -> str:
 
 
 class PullRuns(NamedTuple):
-    """What earlier runs of pull requests have left, the oldest first.
-
-    `recordings` are folders of cassettes, and `recorded_in` has that of each run. `events` are what their run files
-    hold, by name.
-    """
+    """What earlier runs of pull requests have left, the oldest first."""
 
     recordings: tuple[Path, ...] = ()
+    """Folders of cassettes."""
     events: Mapping[str, Events] = MappingProxyType({})
+    """What the run files of these runs hold, by name."""
     recorded_in: Mapping[str, Path] = MappingProxyType({})
+    """The folder of cassettes of each run."""
 
 
 NO_RUNS = PullRuns()

@@ -115,15 +115,14 @@ LONGEST_REST = 14
 
 
 class Unanswered(NamedTuple):
-    """A case that was asked on so many `days` since its last verdict, and `last_asked` on the last of them.
-
-    `waived` says who has let a change pass without its verdict, and which; its days may be 0, and `last_asked` the day
-    of that.
-    """
+    """A case that has come to no verdict when it was last asked."""
 
     last_asked: date
+    """The last day on which it was asked."""
     days: int = 1
+    """On how many days it was asked since its last verdict; 0 is possible for a waived one."""
     waived: str = ""
+    """Who has let a change pass without its verdict, and which; `last_asked` may then be the day of that."""
 
     @property
     def rests(self) -> bool:
@@ -209,16 +208,17 @@ def choose(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remainder:
-    """What was not chosen: not due, due beyond a cap, never seen; and when the calendar asks next.
-
-    `without_base` are those of a check that cannot find its base, of which none is chosen, due or not.
-    """
+    """What was not chosen, and when the calendar asks next."""
 
     not_due: int
     over_cap: int
+    """Due beyond a cap."""
     unseen: int
+    """Never seen."""
     next_due: date | None
+    """When the calendar asks next."""
     without_base: int = 0
+    """Those of a check that cannot find its base, of which none is chosen, due or not."""
 
 
 def remainder(

@@ -45,9 +45,8 @@ class WrittenDays(NamedTuple):
 
 @dataclass(frozen=True)
 class WantedDays:
-    """The days `first` to `last` of a corpus that have something to tell. Those that are there are kept.
+    """The days of a corpus that have something to tell.
 
-    With `overwrite` they are written again. `window` entries of its own past are told to a session.
     Raises RecallError for a story that cannot be told.
     """
 
@@ -55,7 +54,9 @@ class WantedDays:
     first: int
     last: int
     window: int = 3
+    """How many entries of its own past are told to a session."""
     overwrite: bool = False
+    """Whether days that are there are written again, and not kept."""
 
     def plans(self) -> list[DayPlan]:
         """Return what is to be told, day by day. Raises RecallError if it is nothing."""

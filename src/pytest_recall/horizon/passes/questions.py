@@ -33,19 +33,20 @@ ATTEMPTS = 2
 
 
 class QuestionRequest(NamedTuple):
-    """What is wanted: so many questions about the days of a window.
-
-    `counts` says how many there are of each category, and `asked` which. With `session` they are
-    about what may be told where: `control` of them are to be answered in the session itself.
-    """
+    """What is wanted of questions about the days of a window."""
 
     window: QuestionWindow
     texts: Mapping[int, str]
     pairs: int
+    """How many questions are wanted."""
     counts: Mapping[str, int]
+    """How many questions there are of each category."""
     asked: Sequence[str]
+    """Which questions there are."""
     session: SessionSpec | None = None
+    """With it, questions are about what may be told where."""
     control: int = 0
+    """How many of these are to be answered in the session itself."""
     query_session: str = PRINCIPAL
 
 

@@ -30,15 +30,14 @@ Done = TypeVar("Done")
 
 @dataclass
 class Work:
-    """Asks a model for a pass. Replies are kept in `kept`, so that what was paid for before a kill is there after it.
-
-    `bought` are the calls that were made now. Several threads may ask.
-    """
+    """Asks a model for a pass; several threads may ask."""
 
     model: Model
     kept: Path | None
+    """Where replies are kept, so that what was paid for before a kill is there after it."""
     concurrency: int = 1
     bought: list[Call] = field(default_factory=list)
+    """The calls that were made now."""
 
     def __post_init__(self) -> None:
         self._replies = Replies(self.kept)
