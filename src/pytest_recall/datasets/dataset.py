@@ -16,21 +16,24 @@ if TYPE_CHECKING:
 
 
 class Utterance(NamedTuple):
-    """What one speaker said. `caption` describes an image that came with it; it is not a word of the speaker."""
+    """What one speaker said."""
 
     id: str
     speaker: str
     text: str
     caption: str = ""
+    """Describes an image that came with it; it is not a word of the speaker."""
 
 
 class Session(NamedTuple):
-    """A sitting of a conversation. `date` is None where `written`, the date as the file has it, cannot be read."""
+    """A sitting of a conversation."""
 
     id: str
     turns: tuple[Utterance, ...]
     date: datetime | None = None
+    """None where `written` cannot be read."""
     written: str = ""
+    """The date as the file has it."""
 
 
 class Conversation(NamedTuple):
@@ -96,9 +99,10 @@ class Oddity(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """A conversation with the questions about it; `row` is its number in the file, from 1."""
+    """A conversation with the questions about it."""
 
     row: int
+    """Its number in the file, from 1."""
     conversation: Conversation
     questions: tuple[Question, ...]
     oddities: tuple[Oddity, ...] = ()

@@ -113,10 +113,11 @@ _SAMPLES: dict[Format, str] = {"locomo": "locomo.json", "longmemeval": "longmeme
 
 
 class Dataset(NamedTuple):
-    """A file, and the format in which it is read; messages call it `name`."""
+    """A file, and the format in which it is read."""
 
     path: Path
     name: str
+    """What messages call the file."""
     format: Format
 
     def samples(self) -> Iterator[Sample]:
@@ -201,11 +202,13 @@ def sample_text(format: Format) -> str:
 
 
 class Published(NamedTuple):
-    """A file as it was published. `source` says where, and `digest_by` how its digest is known."""
+    """A file as it was published."""
 
     title: str
     source: str
+    """Where it was published."""
     digest_by: str
+    """How its digest is known."""
 
 
 _REPORTED = "reported by several of its users"

@@ -14,12 +14,14 @@ SHOWN_PLACES = 5
 
 
 class Checked(NamedTuple):
-    """What was found in a file: its `format`, `how` it was recognised, its size in bytes, and its `inventory`."""
+    """What was found in a file."""
 
     name: str
     format: str
     how: str
+    """How the format was recognised."""
     size: int
+    """In bytes."""
     sha256: str
     published: Published | None
     inventory: Inventory

@@ -22,11 +22,12 @@ _DIGITS = 16
 
 
 class ReaderFloor(NamedTuple):
-    """A floor or the ceiling that is called `name`; `budgets` are the tokens that it may return, by question."""
+    """A floor or the ceiling."""
 
     name: str
     memory: str
     budgets: Mapping[str, float]
+    """The tokens that it may return, by question."""
 
     @property
     def title(self) -> str:

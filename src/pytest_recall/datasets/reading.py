@@ -130,10 +130,12 @@ def reply_of(model: Model, ask: Ask) -> str:
 
 
 class Reading(NamedTuple):
-    """What came of reading: the answer, which is that of the memory where there is an `error`, and the calls for it."""
+    """What came of reading."""
 
     answer: Answer
+    """That of the memory where there is an `error`."""
     calls: tuple[Call, ...]
+    """Those for the answer."""
     error: str = ""
 
 

@@ -17,12 +17,15 @@ from pytest_recall.trials.trial import Trial
 
 
 class Ingest(NamedTuple):
-    """What came of one ingest: its questions, and what `judges` said of the answers, None without any."""
+    """What came of one ingest."""
 
     folder: Path
     found: MembenchResult
+    """Its questions."""
     judges: str = ""
+    """Those that judged the answers; empty without any."""
     judged: JudgingResult | None = None
+    """What the judges said of the answers; None without any."""
 
     @property
     def unfinished(self) -> bool:

@@ -17,11 +17,13 @@ _REPLIES = "assistant"
 
 
 class Telling(NamedTuple):
-    """How a conversation is told: by the `unit`, with or without `captions` of images and `dates` of sessions."""
+    """How a conversation is told."""
 
     unit: Granularity = "turn"
     captions: bool = True
+    """Whether with the captions of images."""
     dates: bool = True
+    """Whether with the dates of sessions."""
 
 
 AS_IT_IS = Telling()

@@ -135,9 +135,10 @@ def markdown_grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[st
 
 
 class TextTable(NamedTuple):
-    """A table whose rows have a cell for each name in `head`; its own name is empty where its section says enough."""
+    """A table whose rows have a cell for each name in `head`."""
 
     name: str
+    """Empty where its section says enough."""
     head: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
 

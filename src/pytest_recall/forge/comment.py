@@ -157,10 +157,11 @@ class Known(NamedTuple):
 
 
 class Detail(NamedTuple):
-    """What is known of a case that fails, as an item of a list in Markdown; `repeat` is its line that says how to."""
+    """What is known of a case that fails, as an item of a list in Markdown."""
 
     told: str
     repeat: str = ""
+    """Its line that says how to repeat it."""
 
 
 class Verdicts(NamedTuple):
@@ -204,11 +205,13 @@ class Verdicts(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What to do: `news` are cases that did not fail by the issue, `failing` all that do now."""
+    """What to do about an issue."""
 
     move: Move
     failing: frozenset[str] | None
+    """The cases that fail now."""
     news: tuple[str, ...] = ()
+    """Those of these cases that did not fail by the issue."""
 
 
 def decide(known: Known | None, run: Verdicts) -> Decision:

@@ -10,23 +10,26 @@ from pytest_recall.forge.client import Clock, ForgeClient, RefusedError
 
 
 class Comment(NamedTuple):
-    """A comment on a pull request or an issue. `by_app` if a program's account wrote it."""
+    """A comment on a pull request or an issue."""
 
     id: int
     body: str
     author: str
     by_app: bool
+    """Whether a program's account wrote it."""
 
 
 class Issue(NamedTuple):
-    """An issue; `declined` if it was closed as not planned."""
+    """An issue of a repository."""
 
     number: int
     body: str
     author: str
     by_app: bool
+    """Whether a program's account wrote it."""
     is_open: bool
     declined: bool
+    """Whether it was closed as not planned."""
 
 
 class Host(Protocol):

@@ -34,10 +34,11 @@ _PLACED = re.compile(r"(?P<file>.+?):(?P<line>\d+): (?P<rest>.+)", re.DOTALL)
 
 
 class ToldFinding(NamedTuple):
-    """A finding, as people are told it. `line` counts from 1."""
+    """A finding, as people are told it."""
 
     file: str
     line: int
+    """Counted from 1."""
     severity: Severity
     rule: str
     message: str

@@ -273,12 +273,14 @@ MARGIN = "- "
 
 @dataclass(frozen=True, slots=True)
 class QuestionRow:
-    """A row of the file as it is written, from `line` on; `problems` say why it is not a question, if it is none."""
+    """A row of the file as it is written."""
 
     line: int
+    """The first line of the row."""
     raw: Mapping[str, Any]
     question: BenchQuestion | None
     problems: tuple[str, ...] = ()
+    """Why it is not a question, if it is none."""
 
 
 class QuestionFile:

@@ -161,18 +161,19 @@ class Strand(NamedTuple):
 
 
 class Touch(NamedTuple):
-    """An arc of another session that is touched on. One that is `confidential` lends its title, and nothing else."""
+    """An arc of another session that is touched on."""
 
     title: str
     phase: Phase
     confidential: bool
+    """Whether it lends its title, and nothing else."""
     about: str = ""
     directives: tuple[str, ...] = ()
     correction: Correction | None = None
 
 
 class Brief(NamedTuple):
-    """What is to be written about a session on a day. `history` are its own last entries, the newest last."""
+    """What is to be written about a session on a day."""
 
     session: SessionSpec
     date: date
@@ -181,6 +182,7 @@ class Brief(NamedTuple):
     strands: tuple[Strand, ...]
     touches: tuple[Touch, ...]
     history: tuple[PastEntry, ...]
+    """The last entries of this session, the newest last."""
     day: int
 
 
@@ -269,9 +271,10 @@ _TOPIC = re.compile(r"^(?=### )", re.MULTILINE)
 
 
 class DayPiece(NamedTuple):
-    """A piece of a day. `session` is empty for what stands before the first session."""
+    """A piece of a day."""
 
     session: str
+    """Empty for what stands before the first session."""
     text: str
 
 
@@ -364,11 +367,12 @@ def day_text(entries: Mapping[str, str]) -> str:
 
 
 class SessionPart(NamedTuple):
-    """What is said in a session on a day. `heading` is the line of its heading, counted from 1; its text follows."""
+    """What is said in a session on a day."""
 
     day: int
     session: str
     heading: int
+    """The line of its heading, counted from 1; its text follows."""
     text: str
 
     def line_of(self, offset: int) -> int:

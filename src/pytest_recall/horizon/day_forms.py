@@ -78,9 +78,10 @@ _SPEAKER = re.compile(r"^\*\*(User|Assistant)\*\*:[ \t]*$", re.MULTILINE)
 
 
 class DialogueTurn(NamedTuple):
-    """What one of them says; `role` is `user`, or `assistant` for the agent."""
+    """What one of the two in a dialogue says."""
 
     role: str
+    """`user`, or `assistant` for the agent."""
     content: str
 
 

@@ -18,11 +18,13 @@ BY_CROSSING = "crossing-1"
 
 
 class HitRate(NamedTuple):
-    """`hits` of `n` answers. `unknown` others have no verdict, and are in neither."""
+    """How many of some answers are hits."""
 
     hits: int
     n: int
+    """How many answers have a verdict."""
     unknown: int = 0
+    """How many others have no verdict, and are in neither."""
 
     @property
     def value(self) -> float | None:

@@ -336,11 +336,13 @@ _SUM = re.compile(rf"[0-{MOST}] of {MOST}: ")
 
 
 class CategoryScore(NamedTuple):
-    """The answers of one category: `mean` points, None where there is no answer, of `scores`."""
+    """The answers of one category."""
 
     category: str
     mean: float | None
+    """The mean points; None where there is no answer."""
     scores: tuple[int, ...]
+    """The points of each answer."""
     eligible: int | None = None
 
 

@@ -58,11 +58,13 @@ _NO_NAMES = frozenset((*(word.capitalize() for word in STOP_WORDS), *_MONTHS, "Y
 
 
 class Value(NamedTuple):
-    """A number with what it counts: `$`, `%`, `x`, or a size such as `m`; `written` is how it stands there."""
+    """A number with what it counts."""
 
     number: str
     unit: str
+    """`$`, `%`, `x`, or a size such as `m`."""
     written: str
+    """How it stands in the text."""
 
 
 def values(text: str) -> list[Value]:

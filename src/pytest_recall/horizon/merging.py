@@ -18,11 +18,13 @@ from pytest_recall.horizon.runs import Rebuilt, read_run, rebuild
 
 
 class MergedRun(NamedTuple):
-    """One run of several, and the place in `runs` of each of its checkpoints; `replaced` are in more than one."""
+    """One run of several."""
 
     run: PublishedRun
     sources: tuple[int, ...]
+    """The place in `runs` of each of its checkpoints."""
     replaced: tuple[str, ...]
+    """The checkpoints that are in more than one run."""
 
 
 def rebuild_result(folder: Path) -> tuple[Rebuilt, dict[str, Any]]:

@@ -45,12 +45,13 @@ Part = TypeVar("Part")
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """All that a run needs. `days` are those of which the memory is told."""
+    """All that a run needs."""
 
     settings: BenchSettings
     corpus: Corpus
     questions: tuple[BenchQuestion, ...]
     days: tuple[int, ...]
+    """Those of which the memory is told."""
     checkpoints: Sequence[Checkpoint]
     client: Client
     judge: RunJudge

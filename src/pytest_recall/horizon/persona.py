@@ -49,18 +49,18 @@ class Project(WrittenModel):
 
 
 class SessionSpec(WrittenModel):
-    """A conversation that goes on over days; an `isolated` one must not leak into others.
-
-    It is there from `first_day` to `last_day`; the story's own dates come before the persona's.
-    """
+    """A conversation that goes on over days."""
 
     id: Text
     kind: Literal["1to1", "group"] = "1to1"
     participants: tuple[Text, ...] = ()
     isolated: bool = False
+    """Whether it must not leak into others."""
     shared: bool = False
     first_day: Day | None = Field(default=None, alias="firstDay")
+    """The first day on which it is there, from the story's own dates before the persona's."""
     last_day: Day | None = Field(default=None, alias="lastDay")
+    """The last day on which it is there, from the story's own dates before the persona's."""
     sensitive_topics: tuple[Text, ...] = ()
 
 
@@ -100,9 +100,10 @@ DEFAULT_EPOCH = date(2024, 1, 1)
 
 
 class Calendar(NamedTuple):
-    """The dates of a story; `epoch` is the date of day 1."""
+    """The dates of a story."""
 
     epoch: date = DEFAULT_EPOCH
+    """The date of day 1."""
     dates: DateMap = "calendar"
 
     def date_of(self, day: int) -> date:
@@ -294,12 +295,15 @@ HEADING = re.compile(r"^# session: *(\S+) *$", re.MULTILINE)
 
 
 class Span(NamedTuple):
-    """A session's part of a text: its heading begins at `start`, what is said at `body`, and it ends at `end`."""
+    """A session's part of a text."""
 
     session: str
     start: int
+    """Where its heading begins."""
     body: int
+    """Where what is said begins."""
     end: int
+    """Where it ends."""
 
 
 def spans_in(text: str) -> list[Span]:

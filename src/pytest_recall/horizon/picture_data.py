@@ -33,11 +33,13 @@ MOST_SHARE = 0.5
 
 
 class Cell(NamedTuple):
-    """One square: `value` is points, 0 to 6, or a share, 0 to 1; of `n` answers at this very checkpoint."""
+    """One square."""
 
     state: CellState
     value: float | None
+    """Points, from 0 to 6, or a share, from 0 to 1."""
     n: int
+    """How many answers at this very checkpoint it is of."""
 
 
 class SquareRow(NamedTuple):

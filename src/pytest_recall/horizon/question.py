@@ -129,10 +129,9 @@ Disclosure = Literal["refuse", "partial", "answer"]
 
 
 class BenchQuestion(WrittenModel):
-    """One graded question. It can be asked once all of its days are over, up to the day `irrelevant_after`.
+    """One graded question.
 
-    It is asked in `query_session`; what was said in `forbidden_sessions` must not come out there, and
-    `expected_disclosure` says what is right instead.
+    It can be asked once all of its days are over.
     """
 
     id: Annotated[str, Field(min_length=1, max_length=200)]
@@ -143,9 +142,13 @@ class BenchQuestion(WrittenModel):
     relevant_days: Annotated[tuple[Day, ...], Field(min_length=1)]
     requires_synthesis: bool = False
     query_session: Text | None = None
+    """The session in which it is asked."""
     forbidden_sessions: tuple[Text, ...] = ()
+    """Those in which something was said that must not come out in the `query_session`."""
     expected_disclosure: Disclosure | None = None
+    """What is right in place of that."""
     irrelevant_after: Day | None = None
+    """The last day on which it can be asked."""
 
     @property
     def asked_in(self) -> str:

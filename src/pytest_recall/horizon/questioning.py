@@ -347,10 +347,12 @@ def is_outdated(question: BenchQuestion, line: Mapping[str, Any]) -> bool:
 
 
 class QuestionChange(NamedTuple):
-    """What a verdict changes in a question: fields with their new values; `refused` says why a field stays."""
+    """What a verdict changes in a question."""
 
     fields: dict[str, Any]
+    """With their new values."""
     refused: tuple[str, ...]
+    """Why a field stays."""
 
 
 def change(question: BenchQuestion, line: Mapping[str, Any], there: Iterable[Evidence]) -> QuestionChange:

@@ -42,13 +42,14 @@ _DAY = re.compile(r"day-(\d+)(?:/.*)?")
 
 
 class AskedAfter(NamedTuple):
-    """What was asked at a checkpoint, and what was told since the one before; `units` is None where it is unknown."""
+    """What was asked at a checkpoint, and what was told since the one before."""
 
     persona: str
     label: str
     days: int
     evaluations: Sequence[CheckpointTrial]
     units: Sequence[SizedUnit] | None
+    """None where these are unknown."""
 
 
 class FoundDays(NamedTuple):
@@ -68,7 +69,7 @@ class FoundDays(NamedTuple):
 
 
 class RetrievalMeans(NamedTuple):
-    """Means over questions: shares are from 0 to 1, `passages` and `tokens` are those returned for a question."""
+    """Means over questions; shares are from 0 to 1."""
 
     recall: Clustered
     mrr: Clustered
@@ -76,7 +77,9 @@ class RetrievalMeans(NamedTuple):
     ndcg_longmemeval: Clustered
     session: Clustered
     passages: Clustered
+    """How many were returned for a question."""
     tokens: Clustered
+    """How many were returned for a question."""
 
 
 class WithFloors(NamedTuple):

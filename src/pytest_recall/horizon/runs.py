@@ -39,10 +39,11 @@ class UnreachedError(RecallError):
 
 
 class Rebuilt(NamedTuple):
-    """A run put together from its lines; `orphans` are answers after its last checkpoint, which are left out."""
+    """A run put together from its lines."""
 
     run: PublishedRun
     orphans: int
+    """How many answers after its last checkpoint are left out."""
 
 
 def read_run(folder: Path) -> PublishedRun:

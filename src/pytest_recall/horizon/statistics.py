@@ -62,11 +62,14 @@ class Appeals(NamedTuple):
 
 
 class Repeatability(NamedTuple):
-    """Answers that were given word for word more than once: `groups` of them, of which some were judged apart."""
+    """Answers that were given word for word more than once."""
 
     groups: int
+    """How many groups of equal answers there are."""
     points_differ: int
+    """How many of these groups have answers with different points."""
     hallucination_differs: int
+    """How many of these groups have answers that differ in hallucination."""
 
 
 class Disclosures(NamedTuple):
@@ -388,9 +391,10 @@ class AskedQuestion(NamedTuple):
 
 
 class QuestionHistory(NamedTuple):
-    """A question, and what it came to, checkpoint by checkpoint. Its `id` is unique in the run."""
+    """A question, and what it came to, checkpoint by checkpoint."""
 
     id: str
+    """Unique in the run."""
     persona: str
     question: BenchQuestion
     asked: tuple[AskedQuestion, ...]

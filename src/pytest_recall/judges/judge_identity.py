@@ -81,11 +81,12 @@ class OtherJudges(NamedTuple):
 
 
 class _Seat(NamedTuple):
-    """Who judged an answer, held to what; `replied` are the models as their providers call them, none if unknown."""
+    """Who judged an answer, held to what."""
 
     key: JudgeKey
     threshold: float | None
     replied: frozenset[str]
+    """The models as their providers call them; none if unknown."""
 
     def alike(self, other: _Seat, *, held: bool) -> bool:
         """Whether this is the other one; thresholds count if answers are `held` to the rubric's."""

@@ -18,11 +18,12 @@ AUDITED = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """Who judges, and when someone else looks at it again. `audit` is a share of the passes, drawn by `seed`."""
+    """Who judges, and when someone else looks at it again."""
 
     judges: tuple[Model, ...]
     appellate: Model | None = None
     audit: float = 0.0
+    """A share of the passes, drawn by `seed`."""
     seed: str = ""
 
     @property

@@ -42,10 +42,11 @@ class IngestSpread(NamedTuple):
 
 
 class RepeatedMean(NamedTuple):
-    """A mean with its interval, and what the ingests came to; `spread` is None for a single ingest."""
+    """A mean with its interval, and what the ingests came to."""
 
     mean: Mean
     spread: IngestSpread | None = None
+    """None for a single ingest."""
 
 
 class Variance(NamedTuple):

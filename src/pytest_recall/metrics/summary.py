@@ -28,9 +28,10 @@ class RetrievalResult(NamedTuple):
 
 
 class Means(NamedTuple):
-    """The three means, 0..1, over `questions`; 0.0 each without any, as they are published."""
+    """The three means, from 0 to 1; 0.0 each without any question, as they are published."""
 
     questions: int = 0
+    """How many questions they are over."""
     exact_match: float = 0.0
     token_f1: float = 0.0
     recall_at_k: float = 0.0

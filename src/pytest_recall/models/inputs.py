@@ -97,10 +97,11 @@ class Observability(Protocol):
 
 
 class InputsRecord(NamedTuple):
-    """What the folder of a run says of its memory; `ended` says that the command came to its end."""
+    """What the folder of a run says of its memory."""
 
     inputs: Inputs
     ended: bool
+    """Whether the command came to its end."""
 
 
 def read_inputs(folder: Path) -> InputsRecord | None:

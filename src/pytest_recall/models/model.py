@@ -114,9 +114,10 @@ StopReason = Literal["end", "length", "refused"]
 
 
 class Message(NamedTuple):
-    """One message of a conversation; `role` is `user` or `assistant`."""
+    """One message of a conversation."""
 
     role: str
+    """`user` or `assistant`."""
     content: str
 
 

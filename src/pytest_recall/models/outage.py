@@ -185,9 +185,10 @@ def _field(value: Any, name: str) -> Any:
 
 @dataclass
 class Streak:
-    """How many trials in a row have ended with the same outage. `limit` of them are enough; without one, never."""
+    """How many trials in a row have ended with the same outage."""
 
     limit: int | None
+    """So many are enough; without one, never."""
     key: str = ""
     count: int = 0
 

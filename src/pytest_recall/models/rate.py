@@ -33,10 +33,11 @@ _BYTES_A_TOKEN = 4
 
 
 class Rate(NamedTuple):
-    """What may be asked in a minute: `requests`, and `tokens` in and out. None is without a limit."""
+    """What may be asked in a minute; None is without a limit."""
 
     requests: float | None = None
     tokens: float | None = None
+    """In and out."""
 
 
 class QueuePlace:

@@ -84,11 +84,12 @@ class Keeper:
 
 @dataclass
 class Rehearsed:
-    """A model that is not asked. `known` takes in each question, and whether its reply is kept."""
+    """A model that is not asked."""
 
     name: str
     store: Store | None
     known: MutableMapping[str, bool]
+    """Takes in each question, and whether its reply is kept."""
     turns: Turns = field(default_factory=Turns)
     identity: str = ""
 

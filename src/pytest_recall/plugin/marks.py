@@ -20,12 +20,13 @@ _ADDRESS = re.compile(r"\b0x[0-9a-f]{4,}", re.IGNORECASE)
 
 
 class MarkedTest(NamedTuple):
-    """A marked test as a case. `by_place` names the parameters whose place in a list is all that tells them apart."""
+    """A marked test as a case."""
 
     case_id: str
     scenario: str
     dimension: str
     by_place: tuple[str, ...] = ()
+    """The names of the parameters whose place in a list is all that tells them apart."""
 
 
 def marked(item: pytest.Item) -> MarkedTest | None:

@@ -58,10 +58,11 @@ _count = itertools.count()
 
 
 class Layer(NamedTuple):
-    """A `folder` in which cassettes may be; messages call the place that it stands for `name`."""
+    """A folder in which cassettes may be."""
 
     folder: Path
     name: str
+    """What messages call the place that the folder stands for."""
 
 
 class Library:

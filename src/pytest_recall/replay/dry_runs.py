@@ -14,11 +14,13 @@ from pytest_recall.files.wording import one_line
 
 
 class DryRunProcess(NamedTuple):
-    """A replay in a process: its command, which writes what it finds into `findings`, and where its `output` goes."""
+    """A replay in a process."""
 
     command: Sequence[str | os.PathLike[str]]
     findings: Path
+    """Where the command writes what it finds."""
     output: Path
+    """Where the output of the command goes."""
     environ: Mapping[str, str]
 
 

@@ -328,11 +328,12 @@ NoteKind = Literal["connected", "ignored", "missed", "refused", "stray", "teleme
 
 
 class Note(NamedTuple):
-    """A message or a name, and what of it; one with a `key` is to be answered."""
+    """A message or a name, and what of it."""
 
     kind: NoteKind
     text: str
     key: str = ""
+    """Set for one that is to be answered."""
 
 
 class Forking(Protocol):

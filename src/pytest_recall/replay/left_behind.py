@@ -25,9 +25,10 @@ _PAUSE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class LeftBehind:
-    """What it is about to do. `message`, which says why that is refused, is told already."""
+    """What it is about to do."""
 
     message: str
+    """Why that is refused; it is told already."""
     opened: OpenTapes
 
     def wait(self) -> BaseException:

@@ -137,12 +137,13 @@ class Rules:
 
 
 class SeenRequest(NamedTuple):
-    """A request as its key sees it: what may differ is left out. `body` is a JSON value, or bytes that are none."""
+    """A request as its key sees it: what may differ is left out."""
 
     method: str
     url: str
     headers: Mapping[str, str]
     body: Any
+    """A JSON value, or bytes that are none."""
 
 
 class _FieldPattern(NamedTuple):
@@ -240,11 +241,14 @@ _LEVELS = 5
 
 
 class _Slot(NamedTuple):
-    """An id: it is under `name` in `within`, and `is_own` where it is given to what stands there, not referred to."""
+    """An id, and where it stands."""
 
     within: dict[str, Any]
+    """The object in which it stands."""
     name: str
+    """The name under which it stands."""
     is_own: bool
+    """Whether it is given to what stands there, and does not refer to something."""
 
     @property
     def text(self) -> str:

@@ -33,10 +33,11 @@ _PATH = b'"path":'
 
 
 class PackedRun(NamedTuple):
-    """The file at `path` with what one run has recorded; it was written `at` that time, in ISO 8601."""
+    """The file with what one run has recorded."""
 
     path: Path
     at: str
+    """When it was written, in ISO 8601."""
 
 
 def files_of_runs(place: Place, but: Container[str] = ()) -> list[PackedRun]:

@@ -119,11 +119,12 @@ _FORMATS = (
 
 
 class Compiled(NamedTuple):
-    """A format whose expressions are compiled: `token` begins with the mark, which is what makes a search fast."""
+    """A format whose expressions are compiled."""
 
     said: str
     mark: str
     token: re.Pattern[str]
+    """Begins with the mark, which is what makes a search fast."""
     before: re.Pattern[str] | None
 
 

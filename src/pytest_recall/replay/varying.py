@@ -108,11 +108,12 @@ def variations(first: Requests, second: Requests, rules: Rules) -> list[Variatio
 
 
 class _Difference(NamedTuple):
-    """One value that differs. `path` leads to it: the names and places in a JSON body, or what stands beside one."""
+    """One value that differs."""
 
     case_id: str
     part: str
     path: tuple[str | int, ...]
+    """Leads to it: the names and places in a JSON body, or what stands beside one."""
     first: Any
     second: Any
 

@@ -52,10 +52,11 @@ _NUMBERLIKE = frozenset({"number", "hex", "id"})
 
 
 class _Token(NamedTuple):
-    """A piece of a text; `kind` is empty for one that does not vary by itself."""
+    """A piece of a text."""
 
     text: str
     kind: str
+    """Empty for a piece that does not vary by itself."""
 
     @property
     def is_word(self) -> bool:
@@ -169,11 +170,12 @@ def fewest(candidates: Sequence[Sequence[str]]) -> list[str]:
 
 
 class _Piece(NamedTuple):
-    """A piece of a text as a pattern has it; one that `is_barrier` has nothing like it in the other text."""
+    """A piece of a text as a pattern has it."""
 
     expression: str
     is_word: bool = False
     is_barrier: bool = False
+    """Whether the other text has nothing like it."""
 
 
 def spots(one: str, other: str, known: Sequence[re.Pattern[str]] = ()) -> Iterator[Spot]:

@@ -76,11 +76,12 @@ Plain = Mapping[str, Any]
 
 
 class AnswerBody(NamedTuple):
-    """The body of a response out of its content encoding; `whole` is the JSON value that it is, None for a stream."""
+    """The body of a response out of its content encoding."""
 
     response: Response
     plain: bytes
     whole: Any
+    """The JSON value that it is; None for a stream."""
 
     @classmethod
     def of(cls, response: Response) -> AnswerBody:

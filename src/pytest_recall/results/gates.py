@@ -23,11 +23,13 @@ RUNS = 10
 
 
 class PastGate(NamedTuple):
-    """How a gate stood after a past run, by the run's name. `asked` are its cases with a live verdict in that run."""
+    """How a gate stood after a past run."""
 
     run: str
+    """By name."""
     standing: Standing
     asked: frozenset[str]
+    """The gate's cases with a live verdict in that run."""
 
 
 class GateStep(NamedTuple):

@@ -107,12 +107,13 @@ class Upstream(NamedTuple):
 
 
 class RecordedCalls(NamedTuple):
-    """The calls of a cassette, with its file and the day of its recording; `problem` says why there are none."""
+    """The calls of a cassette, with its file and the day of its recording."""
 
     path: str
     day: str = ""
     calls: tuple[Upstream, ...] = ()
     problem: str = ""
+    """Why there are none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

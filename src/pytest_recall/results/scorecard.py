@@ -115,11 +115,13 @@ class FailureKind(StrEnum):
 
 
 class LastVerdicts(NamedTuple):
-    """How all cases on the schedule stand: of `cases`, `known` have had a verdict, and `passed` passed at the last."""
+    """How all cases on the schedule stand."""
 
     cases: int
     known: int
+    """How many have had a verdict."""
     passed: int
+    """How many passed at the last one."""
 
 
 class LastPass(NamedTuple):

@@ -103,10 +103,12 @@ _MARK = b"mark.recall"
 
 
 class MarkedTests(NamedTuple):
-    """The marked tests: scenario and dimension by id; `problem` says why they are not known, if they are not."""
+    """The marked tests."""
 
     tests: dict[str, tuple[str, str]]
+    """The scenario and the dimension by id."""
     problem: str = ""
+    """Why they are not known, if they are not."""
 
 
 def marked_tests(place: Place) -> MarkedTests:
@@ -165,9 +167,10 @@ _FILES = (
 
 
 class Ini(NamedTuple):
-    """Where pytest's settings stand or, without the section, would; no `file` is that none is there."""
+    """Where pytest's settings stand or, without the section, would."""
 
     file: str | None
+    """None where there is none."""
     section: str
     has_section: bool = False
     sets_testpaths: bool = False

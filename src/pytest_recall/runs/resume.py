@@ -208,10 +208,11 @@ _NAMES = {"fingerprint": "slice"}
 
 
 class Joined(NamedTuple):
-    """A run that was joined from its shards: `parts` are the journals that count, by what `source` calls them."""
+    """A run that was joined from its shards."""
 
     record: Record
     parts: Mapping[str, Record]
+    """The journals that count, by what `source` calls them."""
     notes: tuple[str, ...] = ()
 
 

@@ -20,12 +20,13 @@ EXAMPLE_BUDGET = 10
 
 
 class RecommendedLine(NamedTuple):
-    """A setting as it is written, and why it is recommended; `is_comment` if it has to be filled in first."""
+    """A setting as it is written, and why it is recommended."""
 
     name: str
     value: str
     why: str
     is_comment: bool = False
+    """Whether it has to be filled in first."""
 
     @property
     def text(self) -> str:

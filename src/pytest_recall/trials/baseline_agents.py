@@ -77,10 +77,12 @@ def turns(messages: Sequence[Message]) -> list[tuple[Message, ...]]:
 
 
 class Split(NamedTuple):
-    """A conversation in two: the `earlier` turns, and the messages of the newest that fit a window."""
+    """A conversation in two."""
 
     earlier: tuple[tuple[Message, ...], ...]
+    """The earlier turns."""
     tail: tuple[Message, ...]
+    """The messages of the newest turns that fit a window."""
 
 
 def split(messages: Sequence[Message], window: int) -> Split:

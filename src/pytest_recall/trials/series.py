@@ -232,10 +232,12 @@ def confirming(confirm: str) -> AnyRule:
 
 
 class TrialCount(NamedTuple):
-    """How many trials a case takes in a run: `expected` ones if its last verdict comes again, and `most` of all."""
+    """How many trials a case takes in a run."""
 
     expected: int = 1
+    """How many if its last verdict comes again."""
     most: int = 1
+    """How many at most."""
 
 
 def trial_count(rule: AnyRule | None, *, failing: bool) -> TrialCount:

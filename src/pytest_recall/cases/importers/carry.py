@@ -303,11 +303,12 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """What a file holds; `lines` has the line of values by their path, at least of the outer ones."""
+    """What a file holds."""
 
     name: str
     value: Any
     lines: Mapping[Path, int]
+    """The line of values by their path, at least of the outer ones."""
 
     @property
     def root(self) -> Node:

@@ -158,9 +158,10 @@ class Mapped:
 
 @dataclass(frozen=True)
 class Assertion:
-    """An assertion whose value is filled in: `kind` without `not-`."""
+    """An assertion whose value is filled in."""
 
     kind: str
+    """Without `not-`."""
     value: Any
     inverse: bool
     threshold: Any = None

@@ -32,10 +32,12 @@ AGENT = "the agent gets `input` as a mapping of the variables, and has to make t
 
 @dataclass(frozen=True, kw_only=True)
 class PromptTemplate:
-    """A template, text or messages; None if it is not known here. `label` is what tests call it."""
+    """A template of a prompt."""
 
     template: Any
+    """Text or messages; None if it is not known here."""
     label: str
+    """What tests call it."""
     place: str
 
 

@@ -67,11 +67,12 @@ def add_persona(parser: argparse.ArgumentParser) -> None:
 
 
 class Usual(NamedTuple):
-    """How a model is asked where none is given; `timeout` is in milliseconds."""
+    """How a model is asked where none is given."""
 
     temperature: float
     max_tokens: int
     timeout: int
+    """In milliseconds."""
 
 
 def add_asking(parser: argparse.ArgumentParser, usual: Usual, *, concurrency: bool = True) -> None:
@@ -219,12 +220,13 @@ def working(selector: str, args: argparse.Namespace) -> Iterator[Work]:
 
 
 class AskOptions(NamedTuple):
-    """How a model is asked, with what is written where a person said nothing. `timeout` is in milliseconds."""
+    """How a model is asked, with what is written where a person said nothing."""
 
     model: str
     temperature: float
     max_tokens: int
     timeout: int
+    """In milliseconds."""
     concurrency: int = 1
 
 

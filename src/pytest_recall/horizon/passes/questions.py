@@ -64,9 +64,10 @@ class QuestionWriter(Protocol):
 
 
 class QuestionPlan(NamedTuple):
-    """Which questions are to be written. `boundary` ones are about isolated sessions, and asked in `query_session`."""
+    """Which questions are to be written."""
 
     boundary: bool
+    """Whether they are about isolated sessions, and asked in `query_session`."""
     interval: int
     pairs: int
     start: int | None = None

@@ -117,19 +117,23 @@ class PassProgress:
 
 
 class StoryRequest(NamedTuple):
-    """What kind of persona is wanted, and for how long: day 1 is `epoch`, the last one is `days`."""
+    """What kind of persona is wanted, and for how long."""
 
     prompt: str
     epoch: date
+    """Day 1."""
     days: int
+    """The last day."""
 
 
 class Attempt(NamedTuple):
-    """A reply that cannot be taken, and why, one sentence for each problem; `number` counts from 1."""
+    """A reply that cannot be taken, and why."""
 
     number: int
+    """Counted from 1."""
     reply: str
     problems: Sequence[str]
+    """A sentence for each."""
 
 
 class Author(Protocol):
@@ -154,10 +158,11 @@ class Author(Protocol):
 
 @dataclass(frozen=True)
 class ModelAuthor:
-    """A model that writes, asked through `work`. `max_tokens` limits each reply, and twice that a story."""
+    """A model that writes, asked through `work`."""
 
     work: Work
     max_tokens: int
+    """Limits each reply, and twice that a story."""
     temperature: float | None
 
     def persona(self, wish: StoryRequest, last: Attempt | None) -> str:
@@ -219,12 +224,13 @@ def _again(asked: str, last: Attempt | None) -> str:
 
 
 class PassEstimate(NamedTuple):
-    """What a pass will take, about: calls and tokens; `usd` is None where the price is not known."""
+    """What a pass will take, about."""
 
     calls: int
     input_tokens: int
     output_tokens: int
     usd: float | None
+    """None where the price is not known."""
 
 
 def forecast(model: Model, sizes: Iterable[tuple[int, int]]) -> PassEstimate:

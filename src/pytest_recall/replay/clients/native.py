@@ -19,11 +19,13 @@ OnRequest = Callable[[str, str], None]
 
 
 class AskingPlace(NamedTuple):
-    """Methods of a class, or functions of a module for an empty `owner`; `url` reads what a call of one asks."""
+    """Methods of a class, or functions of a module."""
 
     owner: str
+    """The class; empty for functions of a module."""
     names: tuple[str, ...]
     url: Callable[[tuple[Any, ...], dict[str, Any]], str | None]
+    """Reads what a call of one asks."""
 
 
 _EFFECTIVE_URL = 0x100001

@@ -184,13 +184,16 @@ def _listed(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """One chart: `kind` tells the script how to draw `points`; `head` and `rows` are its numbers as a table."""
+    """One chart."""
 
     kind: str
+    """Tells the script how to draw `points`."""
     title: str
     told: str
     head: tuple[str, ...]
+    """The columns of its numbers as a table."""
     rows: Sequence[tuple[str, ...]]
+    """Those of the table."""
     points: list[dict[str, Any]]
     options: dict[str, Any] = field(default_factory=dict)
 
