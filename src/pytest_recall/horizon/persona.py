@@ -58,9 +58,9 @@ class SessionSpec(WrittenModel):
     """Whether it must not leak into others."""
     shared: bool = False
     first_day: Day | None = Field(default=None, alias="firstDay")
-    """The first day on which it is there, from the story's own dates before the persona's."""
+    """The first day on which it is there; that of the story counts before that of the persona."""
     last_day: Day | None = Field(default=None, alias="lastDay")
-    """The last day on which it is there, from the story's own dates before the persona's."""
+    """The last day on which it is there; that of the story counts before that of the persona."""
     sensitive_topics: tuple[Text, ...] = ()
 
 

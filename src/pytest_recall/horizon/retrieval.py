@@ -59,7 +59,7 @@ class FoundDays(NamedTuple):
     recall: float
     """The share of the relevant days."""
     mrr: float
-    """Where these days stand among what was returned, as by the two below."""
+    """Where these days stand among what was returned; the two fields below measure this as well."""
     ndcg: float
     ndcg_longmemeval: float
     session: float | None

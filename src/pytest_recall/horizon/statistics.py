@@ -56,7 +56,7 @@ class Appeals(NamedTuple):
     lowered: int
     """How many answers have fewer points by the second judge."""
     overturned: int
-    """How many fails were overturned."""
+    """How many fails by the first judge are none by the second."""
     flipped: int
     """How often the two judges differ on whether something is made up."""
 

@@ -69,7 +69,7 @@ class CaseResult(NamedTuple):
     """Whether the change of a pull request does not affect the case, so that its fail is of what lies behind equal
     requests."""
     behind: bool = False
-    """Whether it has asked what the target branch asks as well, and has not recorded."""
+    """Whether it has asked what the target branch asks as well, which that has not recorded."""
 
     @property
     def apart(self) -> bool:

@@ -115,7 +115,7 @@ LONGEST_REST = 14
 
 
 class Unanswered(NamedTuple):
-    """A case that has come to no verdict when it was last asked."""
+    """A case that came to no verdict when it was last asked."""
 
     last_asked: date
     """The last day on which it was asked."""

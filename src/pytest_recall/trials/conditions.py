@@ -56,7 +56,7 @@ class Conditions(NamedTuple):
     case: tuple[str, ...] = ()
     """The case as it was written."""
     system: tuple[str, ...] = ()
-    """What its agent sent to models, without the case's own words, as are the three below."""
+    """What its agent sent to models, without the case's own words; the three fields below have other parts of that."""
     tools: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     dialogue: tuple[str, ...] = ()
