@@ -25,6 +25,7 @@ from pytest_recall.plugin.stash import (
     RUN,
     STATE,
     WATCH,
+    data_of,
     is_case,
     state_of,
 )
@@ -412,7 +413,7 @@ class Hooks:
             return report
         if call.when != "teardown" or changes_at_its_end(item, call, report):
             attach(item, call, report)
-            if hasattr(report, "recall") and (run := self.run) is not None and run.dry:
+            if "trials" in data_of(report) and (run := self.run) is not None and run.dry:
                 from pytest_recall.plugin import dry
 
                 dry.mark(item, call, report)
@@ -423,7 +424,8 @@ class Hooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Append the trial to the journal; the first sign of a case may come from a worker, or be its death."""
-        has_trial = hasattr(report, "recall")
+        data = data_of(report)
+        has_trial = "trials" in data
         item = self.config.stash.get(CURRENT, None)
         if has_trial and item is not None and item.nodeid == report.nodeid:
             state = state_of(item)
@@ -432,14 +434,14 @@ class Hooks:
 
                 attempts.settle(item, report)
             state.pending = []
-        if report.failed and hasattr(report, "recall_apart"):
+        if report.failed and "apart" in data:
             from pytest_recall.plugin.trials import set_apart
 
             set_apart(report)
         run = self.run
         if run is not None:
             run.beside.take(report)
-        if has_trial or hasattr(report, "recall_unpaid") or report.when == CRASHED:
+        if has_trial or "unpaid" in data or report.when == CRASHED:
             if run is None:
                 from pytest_recall.plugin import start
 
@@ -453,15 +455,16 @@ class Hooks:
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, Any] | None:
         """Show a trial without a verdict as an error, not as a failed case."""
-        if report.when == "call" and report.failed and getattr(report, "recall_error", False):
+        data = data_of(report)
+        if report.when == "call" and report.failed and data.get("error", False):
             return "error", "E", "ERROR"
-        if hasattr(report, "recall_dry"):
+        if "dry" in data:
             from pytest_recall.plugin import dry
 
             return dry.status(report)
-        if report.outcome == RERUN and hasattr(report, "recall"):
+        if report.outcome == RERUN and "trials" in data:
             return "rerun", "R", ("RERUN", {"yellow": True})
-        if hasattr(report, "recall_arm"):
+        if "arm" in data:
             from pytest_recall.plugin import baselines
 
             return baselines.status(report)
@@ -580,7 +583,7 @@ class JUnitHooks:
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Have a trial without a verdict be an error in JUnit's XML, too."""
-        if report.when == "call" and report.failed and getattr(report, "recall_error", False):
+        if report.when == "call" and report.failed and data_of(report).get("error", False):
             from pytest_recall.plugin import reporting
 
             reporting.as_error(self.config, report)

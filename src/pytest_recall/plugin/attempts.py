@@ -7,7 +7,7 @@ import json
 import pytest
 
 from pytest_recall.files.wording import one_line
-from pytest_recall.plugin.stash import state_of
+from pytest_recall.plugin.stash import add_data, data_of, state_of
 from pytest_recall.plugin.trials import attach, trial_of
 from pytest_recall.trials.execution import Result
 from pytest_recall.trials.trial import Outcome
@@ -43,7 +43,7 @@ _OUTCOMES = {"passed": Outcome.PASSED, "failed": Outcome.FAILED, "skipped": Outc
 
 def _rewrite(item: pytest.Item, report: pytest.TestReport) -> None:
     """Give the trial the outcome that another plugin gave the report."""
-    *earlier, _ = json.loads(report.recall)
+    *earlier, _ = json.loads(data_of(report)["trials"])
     outcome = _OUTCOMES[report.outcome]
     expected = getattr(report, "wasxfail", None)
     why = str(report.longrepr or "") if expected is None else f"expected to fail: {expected}"
@@ -51,5 +51,4 @@ def _rewrite(item: pytest.Item, report: pytest.TestReport) -> None:
     result = result._replace(outcome=outcome, error="" if report.passed else one_line(why))
     trial = trial_of(item, result)
     state_of(item).outcome = outcome
-    report.recall = json.dumps([*earlier, trial.to_json()])  # type: ignore[attr-defined]
-    report.recall_error = False  # type: ignore[attr-defined]
+    add_data(report, trials=json.dumps([*earlier, trial.to_json()]), error=False)

@@ -10,7 +10,7 @@ import pytest
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.plugin.pytest_internals import defined_names, definitions
 from pytest_recall.plugin.session import run_of
-from pytest_recall.plugin.stash import CASSETTES, MODELS, state_of
+from pytest_recall.plugin.stash import CASSETTES, MODELS, add_data, data_of, state_of
 from pytest_recall.trials.baselines import Baseline, baseline_of, check_names, fixture_of, named
 from pytest_recall.trials.trial import Outcome
 
@@ -105,7 +105,7 @@ def mark(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRepo
     if isinstance(call.excinfo and call.excinfo.value, MissError):
         state_of(item).missed = True
         return
-    setattr(report, "recall_arm", state_of(item).outcome.value)  # noqa: B010
+    add_data(report, arm=state_of(item).outcome.value)
     if state_of(item).rule is None:
         settle(item, report)
 
@@ -119,16 +119,16 @@ def settle(item: Any, report: Any) -> None:
 
 def settle_series(item: Any, report: Any, verdict: Outcome) -> None:
     """The same for a series of trials, one of which may have asked for what is not recorded."""
-    report.recall_arm = verdict.value
+    add_data(report, arm=verdict.value)
     if not state_of(item).missed:
         settle(item, report)
     elif report.failed:
-        del report.recall_arm
+        del data_of(report)["arm"]
 
 
 def status(report: Any) -> tuple[str, str, str] | None:
     """Return the words of a baseline's trial; None for any other report."""
-    word = getattr(report, "recall_arm", None)
+    word = data_of(report).get("arm")
     if word is None:
         return None
     return f"baseline {word}", LETTERS[Outcome(word)], f"BASELINE {word.upper()}"

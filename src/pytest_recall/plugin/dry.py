@@ -17,7 +17,7 @@ from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.files.git import Repository
 from pytest_recall.files.wording import listed
 from pytest_recall.models.prices import at_model, call_of, pricing
-from pytest_recall.plugin.stash import CASSETTES, RUN, is_case, state_of
+from pytest_recall.plugin.stash import CASSETTES, RUN, add_data, data_of, is_case, state_of
 from pytest_recall.replay import files_read
 from pytest_recall.replay.budget import may_cost, models_without_price
 from pytest_recall.results import replay_text
@@ -56,11 +56,11 @@ def mark(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRepo
     decides = (ReplayState.UNAFFECTED,) if item.config.option.recall_dry_run_of else ()
     if found.state in (ReplayState.RECORDED, ReplayState.UNJUDGED, *decides):
         # Of a series the report of the last trial has all.
-        trials = json.loads(report.recall)
+        trials = json.loads(data_of(report)["trials"])
         if "answer" not in trials[-1] and state.answer is not None and state.tape is not None:
             trials[-1]["answer"] = state.answer.clean(state.tape.redactor.redacted).to_json()
         found = found._replace(trials=tuple(trials))
-    setattr(report, "recall_dry", json.dumps(found.to_json()))  # noqa: B010
+    add_data(report, dry=json.dumps(found.to_json()))
     if state.outcomes is not None:
         return  # One of several trials, of which all together decide.
     settle(item, call, report, found)
@@ -156,7 +156,7 @@ def _came_to(item: pytest.Item, call: pytest.CallInfo[None]) -> ReplayFinding:
 
 def status(report: Any) -> tuple[str, str, str] | None:
     """Return how a case is shown; None for what pytest shows as ever."""
-    found = ReplayFinding.from_json(json.loads(report.recall_dry))
+    found = ReplayFinding.from_json(json.loads(data_of(report)["dry"]))
     return None if found.breaks and report.failed else _SHOWN.get(found.state)
 
 

@@ -24,7 +24,7 @@ from pytest_recall.plugin import garbage
 from pytest_recall.plugin.learned import CollectedTests, Money, SessionLog, SessionLoop, Unrecorded
 from pytest_recall.plugin.options import is_worker
 from pytest_recall.plugin.pytest_internals import terminal_writer, was_debugged
-from pytest_recall.plugin.stash import ATTACHED, CRASHED, RERUN, RUN
+from pytest_recall.plugin.stash import ATTACHED, CRASHED, RERUN, RUN, data_of
 from pytest_recall.results.sentences import slice_line
 from pytest_recall.runs.plan import Plan
 from pytest_recall.trials.baselines import case_and_baseline
@@ -115,7 +115,7 @@ class Beside:
 
     def take(self, report: pytest.TestReport | pytest.CollectReport) -> None:
         """Take in a report. That of a subtest comes before it is known that its test is a case."""
-        if hasattr(report, "recall") or hasattr(report, "recall_unpaid"):
+        if data_of(report).keys() & {"trials", "unpaid"}:
             self.cases.add(report.nodeid)
         elif report.failed and not hasattr(report, "wasxfail"):
             phase = "crash" if report.when in (None, CRASHED) else report.when
@@ -403,13 +403,14 @@ class Run:
         """Append the trial that came with `report` to the journal."""
         if self.follows:
             return
-        if hasattr(report, "recall_found"):
-            self.take_in(json.loads(report.recall_found))
-        if hasattr(report, "recall_unpaid"):
-            self.money.unpaid.setdefault(report.recall_unpaid, set()).add(report.nodeid)
-        if report.failed and hasattr(report, "recall_cut"):
+        data = data_of(report)
+        if "found" in data:
+            self.take_in(json.loads(data["found"]))
+        if "unpaid" in data:
+            self.money.unpaid.setdefault(data["unpaid"], set()).add(report.nodeid)
+        if report.failed and "cut" in data:
             self.money.cut += 1
-        given = getattr(report, "recall", None)
+        given = data.get("trials")
         if given is not None:
             text, trials = self.config.stash.get(ATTACHED, ("", []))
             # A report that never left this process need not be read.
@@ -420,14 +421,13 @@ class Run:
                 self._append(one, where)
             if (
                 self.breaker is not None
-                and getattr(report, "recall_process", None) != os.getpid()  # Its own process has counted it.
+                and data.get("process") != os.getpid()  # Its own process has counted it.
                 and trial.outcome is not Outcome.SKIPPED
             ):
-                outage = getattr(report, "recall_outage", None)
-                self.breaker.take(trial.arm, None if outage is None else Outage(*outage))
+                self.breaker.take(trial.arm, Outage(*data["outage"]) if "outage" in data else None)  # type: ignore[arg-type]
             if not trial.arm:
                 self.failures.take(trial, report)
-            self._append(trial, where, getattr(report, "recall_dry", ""))
+            self._append(trial, where, data.get("dry", ""))
         elif report.failed and report.when == CRASHED:
             self._crashed(report.nodeid, f"the worker died: {report.longrepr}")
 

@@ -1,8 +1,8 @@
-"""Define the keys of what the plugin keeps in the stash of the config, and recognise two kinds of report."""
+"""Define what the plugin keeps in the stash of the config and of items, and what it has reports carry."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import pytest
 
@@ -62,3 +62,41 @@ def state_of(item: pytest.Item) -> ItemState:
 def is_case(item: pytest.Item) -> bool:
     """Whether an item runs a case: a row of a case file, or a test with the mark."""
     return STATE in item.stash
+
+
+class ReportData(TypedDict, total=False):
+    """What a report carries of ours, as its attribute `recall`.
+
+    It is plain data only, since plugins send reports to other processes and write them to files.
+    """
+
+    trials: str
+    """The JSON text of the trial, after those that were on no report that pytest has shown."""
+    process: int
+    """The process that has made it."""
+    error: bool
+    """Whether the trial came to no verdict."""
+    outage: tuple[str, ...]
+    """The outage that ended it: the fields of `models.outage.Outage`."""
+    cut: bool
+    """That there was no money for a call of a case that had begun."""
+    unpaid: str
+    """Whom there was no money to ask, in place of a trial: a baseline by its name, or empty the agent under test."""
+    apart: str
+    """Why a fail does not fail the run; empty if it does."""
+    arm: str
+    """What the trial of a baseline came to."""
+    dry: str
+    """The JSON text of what the replay of a case has found."""
+    found: str
+    """The JSON text of what a worker has learned since its last report."""
+
+
+def data_of(report: object) -> ReportData:
+    """Return what a report carries of ours; nothing of one of another test."""
+    return getattr(report, "recall", None) or ReportData()
+
+
+def add_data(report: object, **data: Unpack[ReportData]) -> None:
+    """Have a report carry more."""
+    vars(report).setdefault("recall", {}).update(data)

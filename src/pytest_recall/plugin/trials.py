@@ -22,6 +22,8 @@ from pytest_recall.plugin.stash import (
     CASSETTES,
     RERUN,
     RUN,
+    add_data,
+    data_of,
     state_of,
 )
 from pytest_recall.replay.budget import spent_text
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 
 
 def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Set `report.recall` to the JSON text of the trial, after those that were on no report that pytest has shown.
+    """Have a report carry the trial, after those that were on no report that pytest has shown.
 
     A report has plain data only: plugins send it to other processes and write it to files.
     """
@@ -84,7 +86,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     if outcome is not Outcome.SKIPPED:
         _count(item, outage, run)
     if outage is not None:
-        setattr(report, "recall_outage", tuple(outage))  # noqa: B010
+        add_data(report, outage=tuple(outage))
         error = _in_one_line(item, call, report, outage) or error
     result = state.result
     if result is None or result.outcome is not outcome:
@@ -93,16 +95,14 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     if outcome is Outcome.FAILED:
         state.unproven = unproven_text(trial)
     if run.follows and (found := run.found_out()):
-        setattr(report, "recall_found", found)  # noqa: B010
+        add_data(report, found=found)
     untold = state.pending
     untold.append(json_line(trial.to_json()).decode())
     text = f"[{', '.join(untold)}]"
-    setattr(report, "recall", text)  # noqa: B010
+    add_data(report, trials=text, process=os.getpid(), error=outcome is Outcome.ERROR)
     item.config.stash[ATTACHED] = (text, [trial]) if len(untold) == 1 else ("", [])
-    setattr(report, "recall_process", os.getpid())  # noqa: B010
-    setattr(report, "recall_error", outcome is Outcome.ERROR)  # noqa: B010
     if isinstance(raised, MissError) and raised.unpaid:
-        setattr(report, "recall_cut", True)  # noqa: B010
+        add_data(report, cut=True)
     if getattr(item.config.option, "xmlpath", None) and not trial.arm:
         from pytest_recall.plugin import reporting
 
@@ -114,7 +114,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     if trial.arm:
         baselines.mark(item, call, report)
     elif state.rule is None:
-        report.recall_apart = _apart(item) if outcome is Outcome.FAILED else ""  # type: ignore[attr-defined]
+        add_data(report, apart=_apart(item) if outcome is Outcome.FAILED else "")
 
 
 def _no_evidence(item: pytest.Item, outcome: Outcome, run: Run) -> str:
@@ -185,7 +185,7 @@ def _unpaid(item: pytest.Item) -> SpentBudget | None:
 
 def _leave_out(item: pytest.Item, report: pytest.TestReport) -> None:
     """Say on the report whom there was no money to ask: a baseline by its name, else the agent under test."""
-    setattr(report, "recall_unpaid", state_of(item).arm)  # noqa: B010
+    add_data(report, unpaid=state_of(item).arm)
 
 
 def _apart(item: pytest.Item) -> str:
@@ -212,7 +212,7 @@ def set_apart(report: pytest.TestReport) -> None:
 
     Not before it is reported: until then it is a fail, which plugins may have run again.
     """
-    if report.failed and (reason := getattr(report, "recall_apart", "")):
+    if report.failed and (reason := data_of(report).get("apart", "")):
         report.outcome = "skipped"
         report.wasxfail = reason
 
@@ -223,7 +223,7 @@ def take_subtest(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.
     if outcome in (Outcome.FAILED, Outcome.ERROR):
         state_of(item).subtests.append((outcome, error))
     if outcome is Outcome.FAILED:
-        report.recall_apart = _apart(item)  # type: ignore[attr-defined]
+        add_data(report, apart=_apart(item))
 
 
 def _by_subtests(item: pytest.Item) -> tuple[Outcome, str]:
@@ -409,14 +409,14 @@ def replay_series(item: Any, nextitem: pytest.Item | None) -> bool:
             call, report = _phase(item, "setup")
             if report.passed:
                 call, report = _phase(item, "call")
-            found.append(ReplayFinding.from_json(json.loads(report.recall_dry)))
+            found.append(ReplayFinding.from_json(json.loads(data_of(report)["dry"])))
             decided = found[-1].state in (ReplayState.UNAFFECTED, ReplayState.RECORDED)
             last = number == count or not decided
             if last:
                 one = of_series(found, rule.decided([*outcomes, state.outcome]))
                 if found[-1].trials:
-                    one = one._replace(trials=tuple(json.loads(report.recall)))
-                report.recall_dry = json.dumps(one.to_json())
+                    one = one._replace(trials=tuple(json.loads(data_of(report)["trials"])))
+                add_data(report, dry=json.dumps(one.to_json()))
                 settle(item, call, report, one)
             _, end = _phase(item, "teardown", nextitem=nextitem if last else item.parent)
             if last:
@@ -505,20 +505,20 @@ def _tell(item: Any, report: Any, verdict: Outcome | None, outcomes: list[Outcom
         report.longrepr = None
     elif verdict is Outcome.FAILED:
         report.outcome = "failed"
-        report.recall_error = False
+        add_data(report, error=False)
         report.longrepr = f"{fails[-1]}\n  {summary}" if fails else summary
         if not state.unproven and rule.is_unconfirmed(outcomes):
             state.unproven = unconfirmed_text(summary)
         if not state.arm:
-            report.recall_apart = _apart(item)
+            add_data(report, apart=_apart(item))
     elif verdict is Outcome.ERROR and state.unasked is not None:
         report.outcome = "failed"
-        report.recall_error = True
+        add_data(report, error=True)
         after = f"no verdict after {plural(len(outcomes) - 1, 'trial')} ({rule.name})"
         report.longrepr = f"{after}: {outage_line(state.unasked, state.arm)}"
     elif outcomes[-1].is_verdict:
         report.outcome = "failed"
-        report.recall_error = True
+        add_data(report, error=True)
         report.longrepr = f"no verdict: {summary}"
     if state.arm:
         baselines.settle_series(item, report, verdict)
@@ -543,8 +543,8 @@ def _interact(item: Any, call: pytest.CallInfo[None], report: Any) -> None:
     """Tell debuggers and editors of an exception, as pytest does: of a trial that is repeated they hear nothing."""
     expected = (
         hasattr(report, "wasxfail")
-        or hasattr(report, "recall_arm")
-        or bool(getattr(report, "recall_apart", ""))
+        or "arm" in data_of(report)
+        or bool(data_of(report).get("apart"))
         or isinstance(call.excinfo and call.excinfo.value, pytest.skip.Exception)
     )
     if call.excinfo is not None and not expected:
