@@ -35,11 +35,12 @@ from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.trials.conditions import Prompts, conditions, taped_of, words_of
 from pytest_recall.trials.execution import CallSummary, Result, RunFacts, TrialCase, make_trial
 from pytest_recall.trials.journal import json_line
-from pytest_recall.trials.trial import Outcome, Trial, judged_by_models
+from pytest_recall.trials.trial import Outcome, Row, Trial, judged_by_models
 
 if TYPE_CHECKING:
     from pytest_recall.cases.case import Case
     from pytest_recall.plugin.cassettes import CassetteManager
+    from pytest_recall.plugin.item_state import ItemState
     from pytest_recall.plugin.session import Run
     from pytest_recall.replay.budget import SpentBudget
     from pytest_recall.replay.tape import Tape
@@ -47,41 +48,18 @@ if TYPE_CHECKING:
 
 
 def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Have a report carry the trial, after those that were on no report that pytest has shown.
-
-    A report has plain data only: plugins send it to other processes and write it to files.
-    """
+    """Have a report carry the trial of an item, after those that were on no report that pytest has shown."""
     state = state_of(item)
     if call.when == "call":
         state.unreported, state.raised = False, None
-    if state.unasked is not None:
-        return
-    if state.unpaid:
-        _leave_out(item, report)
+    raised = call.excinfo.value if call.excinfo is not None else None
+    if state.unasked is not None or _is_left_out(item, report, raised):
         return
     if call.when == "setup" and report.passed:
         return
-    if isinstance(call.excinfo and call.excinfo.value, MissError) and (spent := _unpaid(item)) is not None:
-        state.outcome = Outcome.SKIPPED
-        report.outcome = "skipped"
-        report.longrepr = (str(item.path), (item.location[1] or 0) + 1, f"Skipped: not run: {spent_text(spent)}")
-        _leave_out(item, report)
-        return
-    if call.excinfo is not None and isinstance(call.excinfo.value, MissError) and hasattr(report, "wasxfail"):
-        # Anyone who expects a test to fail does not expect it to ask for what is not recorded.
-        del report.wasxfail
-        report.outcome, report.longrepr = "failed", str(call.excinfo.value)
-    run = item.config.stash[RUN]
-    case_id = state.case_id
-    outcome, error = _outcome(item, call, report)
-    if call.when == "call" and outcome in (Outcome.PASSED, Outcome.SKIPPED) and state.subtests:
-        outcome, error = _by_subtests(item)
-        report.outcome, report.longrepr = "failed", error
-    if outcome.is_verdict and (why := _no_evidence(item, outcome, run)):
-        outcome, error = Outcome.ERROR, why
-        report.outcome, report.longrepr = "failed", why
+    run: Run = item.config.stash[RUN]
+    outcome, error = _settled(item, call, report, run)
     state.outcome = outcome
-    raised = call.excinfo.value if call.excinfo is not None else None
     outage = None if raised is None or outcome is not Outcome.ERROR else outage_in(item, raised)
     if outcome is not Outcome.SKIPPED:
         _count(item, outage, run)
@@ -94,27 +72,70 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     trial = trial_of(item, result, with_calls=call.when != "teardown")
     if outcome is Outcome.FAILED:
         state.unproven = unproven_text(trial)
+    _carry(item, report, trial)
     if run.follows and (found := run.found_out()):
         add_data(report, found=found)
-    untold = state.pending
-    untold.append(json_line(trial.to_json()).decode())
-    text = f"[{', '.join(untold)}]"
-    add_data(report, trials=text, process=os.getpid(), error=outcome is Outcome.ERROR)
-    item.config.stash[ATTACHED] = (text, [trial]) if len(untold) == 1 else ("", [])
     if isinstance(raised, MissError) and raised.unpaid:
         add_data(report, cut=True)
-    if getattr(item.config.option, "xmlpath", None) and not trial.arm:
-        from pytest_recall.plugin import reporting
-
-        row = run.plan.before.get(case_id)
-        rule = state.rule
-        counts = not trial.unproven and (rule is None or not rule.is_unconfirmed([*(state.outcomes or ()), outcome]))
-        regression = row is not None and not row.failing and row.quarantined is None and counts
-        reporting.describe(item, trial, row, regression=regression)
     if trial.arm:
         baselines.mark(item, call, report)
-    elif state.rule is None:
+        return
+    if getattr(item.config.option, "xmlpath", None):
+        from pytest_recall.plugin import reporting
+
+        row = run.plan.before.get(state.case_id)
+        reporting.describe(item, trial, row, regression=_is_regression(state, trial, row))
+    if state.rule is None:
         add_data(report, apart=_apart(item) if outcome is Outcome.FAILED else "")
+
+
+def _is_left_out(item: pytest.Item, report: pytest.TestReport, raised: BaseException | None) -> bool:
+    """Whether there was no money for so much as the first call of an item, which the report then says in a skip."""
+    state = state_of(item)
+    if not state.unpaid:
+        spent = _unpaid(item) if isinstance(raised, MissError) else None
+        if spent is None:
+            return False
+        state.outcome = Outcome.SKIPPED
+        report.outcome = "skipped"
+        report.longrepr = (str(item.path), (item.location[1] or 0) + 1, f"Skipped: not run: {spent_text(spent)}")
+    add_data(report, unpaid=state.arm)
+    return True
+
+
+def _settled(
+    item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, run: Run
+) -> tuple[Outcome, str]:
+    """Return what an item came to, and why that is no verdict; the report says the same."""
+    raised = call.excinfo.value if call.excinfo is not None else None
+    if isinstance(raised, MissError) and hasattr(report, "wasxfail"):
+        # Anyone who expects a test to fail does not expect it to ask for what is not recorded.
+        del report.wasxfail
+        report.outcome, report.longrepr = "failed", str(raised)
+    outcome, error = _outcome(item, call, report)
+    if call.when == "call" and outcome in (Outcome.PASSED, Outcome.SKIPPED) and state_of(item).subtests:
+        outcome, error = _by_subtests(item)
+        report.outcome, report.longrepr = "failed", error
+    if outcome.is_verdict and (why := _no_evidence(item, outcome, run)):
+        outcome, error = Outcome.ERROR, why
+        report.outcome, report.longrepr = "failed", why
+    return outcome, error
+
+
+def _carry(item: pytest.Item, report: pytest.TestReport, trial: Trial) -> None:
+    """Put the trial on the report; this process need not read it from there again."""
+    pending = state_of(item).pending
+    pending.append(json_line(trial.to_json()).decode())
+    text = f"[{', '.join(pending)}]"
+    add_data(report, trials=text, process=os.getpid(), error=trial.outcome is Outcome.ERROR)
+    item.config.stash[ATTACHED] = (text, [trial]) if len(pending) == 1 else ("", [])
+
+
+def _is_regression(state: ItemState, trial: Trial, row: Row | None) -> bool:
+    """Whether a fail of the trial would be one that counts, of a case that passed at its last verdict."""
+    if row is None or row.failing or row.quarantined is not None or trial.unproven:
+        return False
+    return state.rule is None or not state.rule.is_unconfirmed([*(state.outcomes or ()), trial.outcome])
 
 
 def _no_evidence(item: pytest.Item, outcome: Outcome, run: Run) -> str:
@@ -181,11 +202,6 @@ def _unpaid(item: pytest.Item) -> SpentBudget | None:
     if spent is not None and tape is not None:
         tape.misses.clear()
     return spent
-
-
-def _leave_out(item: pytest.Item, report: pytest.TestReport) -> None:
-    """Say on the report whom there was no money to ask: a baseline by its name, else the agent under test."""
-    add_data(report, unpaid=state_of(item).arm)
 
 
 def _apart(item: pytest.Item) -> str:
