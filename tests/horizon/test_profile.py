@@ -81,6 +81,7 @@ def test_an_object_of_ones_own_is_made_with_the_configuration_by_the_factory() -
         (Given(run={"judgeMemoryWindow": 99}), {}, "--judge-memory-window: input should be less than or equal to 30"),
         (Given(folder=HERE, persona="clerk"), {}, "--persona: names the persona's folder already; remove"),
         (Given(folder=HERE), {}, "/here: no such folder; `recall bench create-persona` makes one"),
+        (Given(folder=Path("fery-office")), {}, "fery-office: no such folder; did you mean `ferry-office`?"),
         (Given(run={"parallelism": 0}), {}, "--concurrency: input should be greater than or equal to 1; got 0"),
     ],
 )

@@ -124,7 +124,7 @@ def test_a_feature_branch_is_held_to_the_commit_at_which_it_left(place: Place, r
     repo.commit("Main goes on")
     repo.git("switch", "-q", "feature")
     for base in (found(place), found(place, "main")):
-        assert (base.commit, base.is_change, base.problem, base.rows) == (began, True, None, {"a": row()})
+        assert (base.commit, base.is_change, base.not_compared, base.rows) == (began, True, None, {"a": row()})
         assert base.settings == Settings(owner="us")
 
 
@@ -208,7 +208,7 @@ def test_a_push_is_a_change_of_what_its_branch_was_before(place: Place, repo: Re
     repo.commit()
     base = pushed(place, before)
     assert (base.name, base.commit, base.is_change, base.rows) == (before, before, True, {"a": failing()})
-    assert (base.problem, held_to(OWN, base)) == (None, (OWN, base))
+    assert (base.not_compared, held_to(OWN, base)) == (None, (OWN, base))
 
 
 def test_a_push_whose_branch_was_not_there_or_is_not_known_has_no_base(place: Place, repo: Repository) -> None:
@@ -231,21 +231,21 @@ def test_a_named_target_that_is_not_there_is_a_problem(place: Place, repo: Repos
     branched(repo)
     base = found(place, "origin/release", "release")
     assert (base.name, base.commit, base.is_change, base.rows) == ("origin/release", "", True, None)
-    assert base.problem == NotCompared("no-commit", "origin/release")
+    assert base.not_compared == NotCompared("no-commit", "origin/release")
 
 
 def test_a_clone_without_the_commit_in_common_is_a_problem(place: Place, repo: Repository) -> None:
     repo.git("switch", "-q", "--orphan", "elsewhere")
     write(place.root, {"eval/x": "x"})
     repo.commit()
-    assert found(place, "main").problem == NotCompared("no-common-commit", "main")
+    assert found(place, "main").not_compared == NotCompared("no-common-commit", "main")
     assert found(place) == NO_BASE, "where no one has named a target there is none"
 
 
 def test_without_git_there_is_no_base(place: Place) -> None:
     assert base_of(place, (), {}) == NO_BASE
     base = base_of(place, ("origin/main", "main"), {})
-    assert (base.name, base.problem) == ("origin/main", NotCompared("no-repository"))
+    assert (base.name, base.not_compared) == ("origin/main", NotCompared("no-repository"))
 
 
 def test_without_a_commit_or_the_default_branch_there_is_none(place: Place) -> None:

@@ -366,9 +366,9 @@ def test_the_header_says_of_which_cases_the_run_is(place: Place) -> None:
 
 def test_without_its_base_a_check_asks_nothing(place: Place) -> None:
     state_file(place.state, ROWS)
-    lost = Base("main", problem=NotCompared("no-commit", "main"), is_change=True)
+    lost = Base("main", not_compared=NotCompared("no-commit", "main"), is_change=True)
     plan = plan_of(place, [cases_file(place, "a", "b", "d")], base=lost)
-    assert (plan.picks, plan.not_compared) == ((), lost.problem)
+    assert (plan.picks, plan.not_compared) == ((), lost.not_compared)
     assert plan.left == Remainder(not_due=0, over_cap=0, unseen=0, next_due=None, without_base=len(plan.cases))
     assert plan.header("run-1", "").without_base == len(plan.cases)
     assert plan_of(place, [cases_file(place, "a", "b", "d")], mode="nightly", base=lost).picks

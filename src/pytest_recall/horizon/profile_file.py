@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ from pydantic import ValidationError
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.validation import explain, read_mapping
-from pytest_recall.horizon.corpus import PERSONA, Corpus, folders_in, persona_folder, shipped, story_name
+from pytest_recall.horizon.corpus import FERRY_OFFICE, PERSONA, Corpus, folders_in, persona_folder, shipped, story_name
 from pytest_recall.horizon.persona import DateMap
 from pytest_recall.horizon.profile import PersonaPart, Profile, RunPart
 from pytest_recall.horizon.result import LEXICAL
@@ -162,6 +163,8 @@ def _folder(profile: Profile | None, root: Path, given: Given) -> Path:
             if (own := shipped(str(given.folder))) is not None:
                 return own
             known = [one.name for one in folders_in(given.folder.parent)]
+            if len(given.folder.parts) == 1:
+                known += get_close_matches(given.folder.name, [FERRY_OFFICE])
             told = nearest(given.folder.name, known) if known else "; `recall bench create-persona` makes one"
             raise RecallError(f"{given.folder}: no such folder{told}")
         return given.folder

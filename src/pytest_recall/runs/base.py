@@ -74,7 +74,7 @@ class Base(NamedTuple):
     """That branch, or what names the commit."""
     commit: str = ""
     """Empty where there is none: no git, or no change that is known."""
-    problem: NotCompared | None = None
+    not_compared: NotCompared | None = None
     """Why a commit that has to be there cannot be found."""
     is_change: bool = False
     """Whether the checkout is a change of `name`, and not that branch itself."""
@@ -117,18 +117,18 @@ def base_of(place: Place, refs: tuple[str, ...], env: Mapping[str, str]) -> Base
 
     Without `refs` it is the default branch, and HEAD itself on that, and where nothing says which it is. On GitHub a
     push to another branch is a change of what that branch was before: it has no base where that is not known, and the
-    settings that it brings apply. A ref that was named and cannot be found is a `problem`; without git, without a
+    settings that it brings apply. A ref that was named and cannot be found is `not_compared`; without git, without a
     commit, and where the clone lacks the default branch there is no base. Raises RecallError for a state or a rubric
     at the base that cannot be read.
     """
     if not is_repository(place.root, env):
-        return Base(refs[0], problem=NotCompared("no-repository")) if refs else NO_BASE
+        return Base(refs[0], not_compared=NotCompared("no-repository")) if refs else NO_BASE
     try:
         repository = Repository(place.root)
         name = default_branch(repository, env)
         lacks_default = _lacks(repository, name, env)
     except RecallError as error:
-        return Base(refs[0], problem=NotCompared("git", str(error)), is_change=True) if refs else NO_BASE
+        return Base(refs[0], not_compared=NotCompared("git", str(error)), is_change=True) if refs else NO_BASE
     return _base_in(repository, place, refs, name, env)._replace(lacks_default=lacks_default)
 
 
@@ -154,9 +154,9 @@ def _base_in(repository: Repository, place: Place, refs: tuple[str, ...], name: 
         commit = repository.base_of(refs)
     except NoBaseError as error:
         cause = "no-common-commit" if error.is_commit else "no-commit"
-        return Base(refs[0], problem=NotCompared(cause, error.ref), is_change=True) if named else NO_BASE
+        return Base(refs[0], not_compared=NotCompared(cause, error.ref), is_change=True) if named else NO_BASE
     except RecallError as error:
-        return Base(refs[0], problem=NotCompared("git", str(error)), is_change=True) if named else NO_BASE
+        return Base(refs[0], not_compared=NotCompared("git", str(error)), is_change=True) if named else NO_BASE
     return _read(repository, place, Base(refs[0], commit, is_change=named or commit != repository.head()))
 
 

@@ -255,7 +255,7 @@ class Plan:
     def not_compared(self) -> NotCompared | None:
         """Why a check cannot say what the change breaks, whatever its cases come to; None if it can."""
         if self.scheduled:
-            return self.base.problem
+            return self.base.not_compared
         if not (self.is_check and self.cases and self.base.is_change):
             return None
         return NotCompared("chosen", self.wanted.explicit)
@@ -282,7 +282,7 @@ class Plan:
 
     def _lacks_base(self, mode: Mode) -> bool:
         """Whether nothing is chosen in a mode: without its base a check decides nothing, whatever its cases come to."""
-        return mode == self.context.mode == "pr" and self.base.problem is not None
+        return mode == self.context.mode == "pr" and self.base.not_compared is not None
 
     def _slice(self, mode: Mode) -> list[Pick]:
         context, changes = self.context, self.changes if mode == self.context.mode else None
