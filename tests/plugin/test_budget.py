@@ -89,6 +89,7 @@ class TestSpent:
         (told,) = checkout.scorecard()["no_verdict"]
         said = "not asked, since the budget of $4.50 has no room for another call: it may cost $2.30, and $1.50 is left"
         assert told["note"].endswith(said)
+        assert told["ended_by"] == "budget"
         assert result.ret == pytest.ExitCode.INTERRUPTED
 
     @pytest.mark.parametrize("fails", [False, True], ids=["cut", "failed"])

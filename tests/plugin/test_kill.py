@@ -139,7 +139,7 @@ class TestWorker:
         assert checkout.boxes() == {"die": 4, **{f"c{number}": 3 for number in range(6)}}
         [told] = checkout.scorecard()["no_verdict"]
         assert told["id"] == "die"
-        assert told["reason"] == "due"
+        assert (told["reason"], told["ended_by"]) == ("due", "crash")
         assert "the worker died" in told["note"]
         result.stdout.fnmatch_lines(["  error: die: * the worker died: *"])
         assert "INTERNALERROR" not in result.stdout.str()

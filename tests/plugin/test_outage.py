@@ -97,7 +97,7 @@ def test_a_provider_that_is_down(
     )
     assert "Traceback" not in result.stdout.str()
     assert checkout.boxes() == {"c0": 3, "c13": 2}
-    assert set(checkout.outcomes().values()) == {"error"}
+    assert {(one.outcome.value, one.ended_by) for one in checkout.journal().trials} == {("error", "outage")}
     assert not list(checkout.artifacts.folder.glob(".outage*"))
     with endpoint(lambda asked: Answer(body=asked.body["question"])) as server:
         monkeypatch.setenv("URL", server.url)

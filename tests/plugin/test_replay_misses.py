@@ -212,6 +212,7 @@ class TestItsMessage:
     def test_it_names_the_nearest_request_and_the_line_that_changed(self, missed: Missed) -> None:
         assert missed.result.ret == pytest.ExitCode.TESTS_FAILED
         assert missed.checkout.outcomes() == dict.fromkeys([*MESSAGES, "new"], "error")
+        assert {one.ended_by for one in missed.checkout.journal().trials} == {"miss"}
         pytest.LineMatcher(missed.told("changed")).fnmatch_lines(
             [
                 "  error: changed: eval/cassettes/one/changed.ndjson: POST"

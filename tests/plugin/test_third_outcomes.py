@@ -90,7 +90,8 @@ def test_an_error_on_a_worker_is_one_on_the_controller(pytester: pytest.Pytester
     checkout = ECHOING.with_cases(crashing("a"), case("b")).with_state(a=row(3, 3), b=row(3, 3)).at(pytester)
     checkout.run("eval", "-n1").assert_outcomes(passed=1, errors=1)
     assert checkout.boxes() == {"a": 3, "b": 4}
-    assert checkout.scorecard()["no_verdict"][0]["note"] == "agent: RuntimeError: boom"
+    (told,) = checkout.scorecard()["no_verdict"]
+    assert (told["note"], told["ended_by"]) == ("agent: RuntimeError: boom", "exception")
 
 
 def test_a_new_case_that_crashed_stays_new_and_its_traceback_begins_in_the_agent(pytester: pytest.Pytester) -> None:

@@ -492,7 +492,9 @@ def _trial(
     reading = reader.read(case, answer, bench.units_of(entry))
     result = _measured(bench, store.memory, entry, case, reading.answer)
     if reading.error:
-        result = result._replace(outcome=Outcome.ERROR, verdicts=(), error=reading.error, stage=READER)
+        result = result._replace(
+            outcome=Outcome.ERROR, verdicts=(), error=reading.error, stage=READER, ended_by=reading.ended_by
+        )
     return make_trial(TrialCase.of(case), result, _summary((*calls, *reading.calls)), run)
 
 

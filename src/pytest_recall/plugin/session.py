@@ -408,13 +408,13 @@ class Run:
             self.take_in(json.loads(data["found"]))
         if "unpaid" in data:
             self.money.unpaid.setdefault(data["unpaid"], set()).add(report.nodeid)
-        if report.failed and "cut" in data:
-            self.money.cut += 1
         given = data.get("trials")
         if given is not None:
             text, trials = self.config.stash.get(ATTACHED, ("", []))
             # A report that never left this process need not be read.
             *earlier, trial = trials if text is given else map(Trial.from_json, json.loads(given))
+            if report.failed and trial.ended_by == "budget":
+                self.money.cut += 1
             path, line, _ = report.location
             where = path if line is None else f"{path}:{line + 1}"
             for one in earlier if self.dry is None else ():
@@ -443,7 +443,9 @@ class Run:
             file = next(file for file in self.plan.files.values() if case_id in file.lines)
             case = file.cases([case_id])[0]
             where = f"{file.name}:{file.lines[case_id]}"
-            self._append(make_trial(TrialCase.of(case), Result(Outcome.ERROR, error=error), arm=arm), where)
+            self._append(
+                make_trial(TrialCase.of(case), Result(Outcome.ERROR, error=error, ended_by="crash"), arm=arm), where
+            )
 
     def append_crashed_tests(self) -> None:
         """Append the trials of marked tests whose worker died under them."""
@@ -453,7 +455,9 @@ class Run:
                 self.beside.cases.add(node_id)
             if case_id is not None and not self._attempts[case_id, ""]:
                 case = TrialCase(case_id, *self.found.late.get(case_id, ("", "")))
-                self._append(make_trial(case, Result(Outcome.ERROR, error=error)), node_id.partition("::")[0])
+                self._append(
+                    make_trial(case, Result(Outcome.ERROR, error=error, ended_by="crash")), node_id.partition("::")[0]
+                )
 
     def _append(self, trial: Trial, where: str, dry: str = "", reason: str = "") -> None:
         if self.dry is not None:

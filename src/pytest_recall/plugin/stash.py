@@ -78,8 +78,6 @@ class ReportData(TypedDict, total=False):
     """Whether the trial came to no verdict."""
     outage: tuple[str, ...]
     """The outage that ended it: the fields of `models.outage.Outage`."""
-    cut: bool
-    """That there was no money for a call of a case that had begun."""
     unpaid: str
     """Whom there was no money to ask, in place of a trial: a baseline by its name, or empty the agent under test."""
     apart: str

@@ -58,25 +58,24 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     if call.when == "setup" and report.passed:
         return
     run: Run = item.config.stash[RUN]
-    outcome, error = _settled(item, call, report, run)
+    outcome, error, ended_by = _settled(item, call, report, run)
     state.outcome = outcome
     outage = None if raised is None or outcome is not Outcome.ERROR else outage_in(item, raised)
     if outcome is not Outcome.SKIPPED:
         _count(item, outage, run)
     if outage is not None:
         add_data(report, outage=tuple(outage))
-        error = _in_one_line(item, call, report, outage) or error
+        error, ended_by = _in_one_line(item, call, report, outage) or error, "outage"
     result = state.result
     if result is None or result.outcome is not outcome:
         result = Result(outcome, error=error, seconds=None if isinstance(item, CaseItem) else round(call.duration, 6))
+    result = result._replace(ended_by=result.ended_by or ended_by)
     trial = trial_of(item, result, with_calls=call.when != "teardown")
     if outcome is Outcome.FAILED:
         state.unproven = unproven_text(trial)
     _carry(item, report, trial)
     if run.follows and (found := run.found_out()):
         add_data(report, found=found)
-    if isinstance(raised, MissError) and raised.unpaid:
-        add_data(report, cut=True)
     if trial.arm:
         baselines.mark(item, call, report)
         return
@@ -105,8 +104,8 @@ def _is_left_out(item: pytest.Item, report: pytest.TestReport, raised: BaseExcep
 
 def _settled(
     item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, run: Run
-) -> tuple[Outcome, str]:
-    """Return what an item came to, and why that is no verdict; the report says the same."""
+) -> tuple[Outcome, str, str]:
+    """Return what an item came to, why that is no verdict, and what ended it then; the report says the same."""
     raised = call.excinfo.value if call.excinfo is not None else None
     if isinstance(raised, MissError) and hasattr(report, "wasxfail"):
         # Anyone who expects a test to fail does not expect it to ask for what is not recorded.
@@ -117,9 +116,15 @@ def _settled(
         outcome, error = _by_subtests(item)
         report.outcome, report.longrepr = "failed", error
     if outcome.is_verdict and (why := _no_evidence(item, outcome, run)):
-        outcome, error = Outcome.ERROR, why
         report.outcome, report.longrepr = "failed", why
-    return outcome, error
+        return Outcome.ERROR, why, "evidence"
+    if outcome is Outcome.SKIPPED:
+        return outcome, error, "skip"
+    if outcome is not Outcome.ERROR:
+        return outcome, error, ""
+    if isinstance(raised, MissError):
+        return outcome, error, "budget" if raised.unpaid else "miss"
+    return outcome, error, "exception"
 
 
 def _carry(item: pytest.Item, report: pytest.TestReport, trial: Trial) -> None:

@@ -267,7 +267,10 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "by_scenario": card.by_scenario,
         "by_dimension": card.by_dimension,
         "failed": [_result(r) | regressions_text.as_json(card, r) for r in card.with_outcome(Outcome.FAILED)],
-        "no_verdict": [_result(r) for r in card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)],
+        "no_verdict": [
+            _result(r) | {"ended_by": r.trial.ended_by or None}
+            for r in card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)
+        ],
         "unproven": [
             {
                 "id": r.trial.case_id,

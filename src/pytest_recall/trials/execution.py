@@ -62,6 +62,7 @@ class Result(NamedTuple):
     checkpoint: AtCheckpoint | None = None
     steps: tuple[TrialStep, ...] = ()
     ended: str = ""
+    ended_by: str = ""
 
     def clean(self, text: Callable[[str], str]) -> Result:
         """Return the result with its texts put through `text`, which takes secrets out."""
@@ -90,7 +91,8 @@ class Result(NamedTuple):
     @classmethod
     def no_verdict(cls, error: CaseError, answer: Answer | None = None) -> Result:
         """Return what an error at any stage comes to, with the answer if there was one."""
-        return cls(Outcome.ERROR, answer, error=one_line(str(error), 300), stage=error.stage)
+        text = one_line(str(error), 300)
+        return cls(Outcome.ERROR, answer, error=text, stage=error.stage, ended_by=ended_by(error))
 
     @classmethod
     def of(cls, trial: Trial) -> Result:
@@ -101,6 +103,13 @@ class Result(NamedTuple):
     def note(self) -> str:
         """What went wrong, in words: the failing judges' reasons, or the error."""
         return note_of(self.verdicts, self.error)
+
+
+def ended_by(error: BaseException) -> str:
+    """Return what ended a trial in which `error` was raised, as `Trial.ended_by` names it."""
+    from pytest_recall.models.outage import outage_of  # most trials come to a verdict
+
+    return "exception" if outage_of(error) is None else "outage"
 
 
 class CallSummary(NamedTuple):
@@ -164,6 +173,7 @@ def make_trial(
         checkpoint=result.checkpoint,
         steps=result.steps,
         ended=result.ended,
+        ended_by=result.ended_by,
         **calls._asdict(),
         **run._asdict(),
     )
@@ -186,7 +196,8 @@ def grading(trial: Trial, *, weighed: WeighedTrials | None, counts_for_schedule:
 
 def undecided(trial: Trial, outcome: Outcome, error: str) -> Trial:
     """Return the last trial of a series that came to no verdict, which moves no box; `error` says why."""
-    return trial._replace(outcome=outcome, verdicts=(), error=error, counts_for_schedule=False)
+    known = trial.ended_by or "series"
+    return trial._replace(outcome=outcome, verdicts=(), error=error, counts_for_schedule=False, ended_by=known)
 
 
 def assumed_trial(

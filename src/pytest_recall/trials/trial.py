@@ -382,6 +382,13 @@ class Trial(NamedTuple):
     answer: Answer | None = None
     error: str = ""
     """What explains an outcome that is no verdict."""
+    ended_by: str = ""
+    """What ended a trial without a verdict; empty with one, and where it is not known.
+
+    It is an `exception`, the `outage` of a provider, a `miss` of what is not recorded, the `budget` between two of its
+    calls, the `crash` of its process, a `skip`, the `series` of its case that decides nothing, or `evidence`, that its
+    verdict is none on a change.
+    """
     seconds: float | None = None
     """The agent's own time."""
     attempt: int = 1
