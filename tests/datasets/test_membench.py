@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from pytest_recall.datasets.membench import Arguments, arguments_of_lines, differences, fold, kept, plain
+from pytest_recall.datasets.membench import Arguments, arguments_of_settings, differences, fold, kept, plain
 from pytest_recall.datasets.membench_run import shortened
 from pytest_recall.datasets.rescoring import LONGEST, PASSAGES
-from pytest_recall.trials.record import setting_lines
+from pytest_recall.trials.record import settings_of
 from pytest_recall.trials.trial import ANSWERED, Answer, Outcome, Passage, Trial
 
 ARGUMENTS = Arguments("locomo", "f.json", "00", "sqlite-fts", 10, "turn", None, "", (), False)
@@ -87,7 +87,7 @@ def test_what_has_changed_is_named() -> None:
 
 def test_arguments_come_back_from_the_settings_of_a_journal() -> None:
     for one in (ARGUMENTS, ARGUMENTS._replace(sample=3, categories=("a",), whole=True)):
-        assert arguments_of_lines(setting_lines(**plain(one))) == plain(one)
+        assert arguments_of_settings(settings_of(**plain(one))) == plain(one)
 
 
 def test_what_is_kept_and_what_is_asked_again() -> None:

@@ -17,7 +17,7 @@ from pytest_recall.judges.judge_identity import (
     rules_of,
 )
 from pytest_recall.judges.panel import Panel
-from pytest_recall.trials.record import setting_lines
+from pytest_recall.trials.record import settings_of
 from pytest_recall.trials.trial import Judgement, Trial, Verdict, Vote
 from tests.helpers.samples import trial
 from tests.helpers.scripted import Scripted
@@ -71,10 +71,10 @@ def test_a_pass_that_was_audited_in_vain_is_of_the_same_judge() -> None:
     assert identity(verdict, APPEALS) == JudgeKey("rubric", "m, appeals to high", "v")
 
 
-def settings(**rubric: Any) -> tuple[str, ...]:
+def settings(**rubric: Any) -> dict[str, Any]:
     """Return the settings of a run's header."""
     given = {name.removeprefix("cli_"): value for name, value in rubric.items() if name.startswith("cli_")}
-    return setting_lines(rubric={k: v for k, v in rubric.items() if not k.startswith("cli_")}, **given)
+    return settings_of(rubric={k: v for k, v in rubric.items() if not k.startswith("cli_")}, **given)
 
 
 @pytest.mark.parametrize(
@@ -94,15 +94,13 @@ def test_the_rules_are_those_of_the_header(given: dict[str, Any], rules: Judging
 def test_a_header_without_settings_leaves_it_to_the_appeals() -> None:
     judgement = Judgement((Vote(model="m", passed=False),), appeal=Vote(model="high", passed=False), cause="failed")
     verdict = Verdict(passed=False, judge="rubric", model="high", version="v", judgement=judgement)
-    found = rules_of((), [trial(), trial(verdicts=(verdict,))])
+    found = rules_of({}, [trial(), trial(verdicts=(verdict,))])
     assert (found.appellate, found.thresholds) == ("high", {})
 
 
-@pytest.mark.parametrize(
-    "line", ["rubric.thresholds: {", "rubric.thresholds: 3", 'rubric.thresholds: {"rubric": "x"}', "nothing", ""]
-)
-def test_settings_that_cannot_be_read_are_passed_over(line: str) -> None:
-    assert rules_of((line,), []) == JudgingRules()
+@pytest.mark.parametrize("rubric", [None, 3, {"thresholds": 3}, {"thresholds": {"rubric": "x"}}, {"later": {}}])
+def test_settings_of_another_kind_are_passed_over(rubric: Any) -> None:
+    assert rules_of({"rubric": rubric}, []) == JudgingRules()
 
 
 # Two runs

@@ -13,7 +13,7 @@ from pytest_recall.judges.judged_rates import JudgedRate, judged_rates
 from pytest_recall.judges.judges_text import MAX_RATES, rates_json, rates_lines
 from pytest_recall.metrics.agreement import Confusion
 from pytest_recall.metrics.rectified import rectified
-from pytest_recall.trials.record import setting_lines
+from pytest_recall.trials.record import settings_of
 from pytest_recall.trials.trial import Judgement, Outcome, Trial, Verdict, Vote
 from tests.helpers.samples import ERROR, FAILED, PASSED, trial
 
@@ -117,7 +117,7 @@ def test_a_rate_that_is_not_corrected_says_why(known: dict[JudgeKey, Calibration
 
 
 def test_a_threshold_has_to_be_that_of_the_labels() -> None:
-    at = setting_lines(rubric={"thresholds": {"rubric": 0.7}})
+    at = settings_of(rubric={"thresholds": {"rubric": 0.7}})
     held = {KEY: KNOWN[KEY]._replace(threshold=0.7)}
     assert only(judged_rates(judged(3, 4), KNOWN, at)).why == "the threshold is 0.7, and was its own for the labels"
     assert only(judged_rates(judged(3, 4), held, at)).rectified is not None
@@ -128,7 +128,7 @@ def test_a_judge_with_appeals_is_corrected_by_labels_of_both_together() -> None:
     appeal = Vote(model="high", passed=False)
     last_word = replace(verdict(False, appeal=appeal, cause="failed"), model="high")
     fails = [trial(f"f{n}", FAILED, verdicts=(last_word,)) for n in range(40)]
-    at = setting_lines(rubric={"judge": {"appellate": "high"}})
+    at = settings_of(rubric={"judge": {"appellate": "high"}})
     both = KEY._replace(model="m, appeals to high")
     known = {
         **KNOWN,

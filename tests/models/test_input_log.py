@@ -193,6 +193,12 @@ def test_who_looks_for_proxies_reads_the_variables_that_name_them(
     assert type(os.environ).__name__ == "_Environ"
 
 
+def test_where_programs_are_looked_for_is_no_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = seen(lambda: subprocess.run(["uname"], check=False, capture_output=True))
+    assert "PATH" not in found.variables
+    assert os.get_exec_path() == os.environ["PATH"].split(os.pathsep)
+
+
 def test_who_reads_all_variables_reads_those_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOP", "1")
     found = seen(lambda: dict(os.environ))

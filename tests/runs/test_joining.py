@@ -136,7 +136,7 @@ def test_of_copies_of_a_journal_the_longest_counts_once() -> None:
         ({"model": "m2"}, "model None and m2"),
         ({"fingerprint": "beefbeefbeef"}, "slice "),
         ({"shard": "2/3"}, "(shard 2/3) are of different runs"),
-        ({"settings": ('rubric.confirm: "2of3"',)}, "differ in rubric.confirm"),
+        ({"settings": {"rubric": {"confirm": "2of3"}}}, "differ in rubric.confirm"),
     ],
 )
 def test_shards_of_different_runs_are_refused_in_one_sentence(other: dict[str, Any], told: str) -> None:

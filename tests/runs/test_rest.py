@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.runs.resume import Rest, changes, rest_of
-from pytest_recall.trials.record import Record, setting_lines
+from pytest_recall.trials.record import Record, settings_of
 from pytest_recall.trials.series import graded
 from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, case_ids, header, outcomes, trial, unhurried
 
@@ -95,8 +95,8 @@ def test_it_travels_to_a_worker() -> None:
 
 
 def test_settings_that_decide_verdicts_are_named_if_they_change() -> None:
-    before = setting_lines(rubric={"owner": "ana", "confirm": "2of3"}, model="m1", judge=("j1",), memory=None)
-    assert before == ('judge: ["j1"]', 'model: "m1"', 'rubric.confirm: "2of3"', 'rubric.owner: "ana"')
-    now = setting_lines(rubric={"owner": "bob", "due_blocks": True, "prices": {"m": 1}}, model="m2", judge=("j1",))
+    before = settings_of(rubric={"owner": "ana", "confirm": "2of3"}, model="m1", judge=("j1",), memory=None)
+    assert before == {"judge": ["j1"], "model": "m1", "rubric": {"confirm": "2of3", "owner": "ana"}}
+    now = settings_of(rubric={"owner": "bob", "due_blocks": True, "prices": {"m": 1}}, model="m2", judge=("j1",))
     assert changes(before, now) == ["model", "rubric.confirm", "rubric.due_blocks"]
     assert changes(before, before) == []

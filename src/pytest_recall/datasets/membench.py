@@ -478,10 +478,9 @@ def asked_of(arguments: Arguments) -> dict[str, Any]:
     return {name: value for name, value in plain(arguments).items() if name not in MADE_OF}
 
 
-def arguments_of_lines(lines: Iterable[str]) -> dict[str, Any]:
-    """Return the arguments in the settings of a journal, as plain JSON types. Raises ValueError or TypeError."""
-    found = {name: json.loads(value) for name, _, value in (line.partition(": ") for line in lines)}
-    return plain(Arguments(**{"sample": None, **found}))
+def arguments_of_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments in the settings of a journal, as plain JSON types. Raises TypeError."""
+    return plain(Arguments(**{"sample": None, **settings}))
 
 
 def plain(arguments: Arguments) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from pytest_recall.datasets.membench import (
     Arguments,
     EarlierAnswers,
     MembenchSummary,
-    arguments_of_lines,
+    arguments_of_settings,
     differences,
     fold,
     has_failed,
@@ -68,7 +68,7 @@ from pytest_recall.trials.execution import (
 )
 from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_header, read_journal, told_aside
 from pytest_recall.trials.model_calls import RunModels, source_of
-from pytest_recall.trials.record import Header, Record, setting_lines
+from pytest_recall.trials.record import Header, Record, settings_of
 from pytest_recall.trials.repeat_folders import set_aside_all
 from pytest_recall.trials.run_stop import RunStop
 from pytest_recall.trials.trial import ANSWERED, UNJUDGED, Answer, Outcome, Passage, Trial, TrialStep
@@ -176,7 +176,7 @@ def _asked_for(folder: Path, header: Header) -> Mapping[str, object]:
     try:
         if header.source_kind != DATASET:
             raise ValueError("of another kind")
-        return arguments_of_lines(header.settings)
+        return arguments_of_settings(header.settings)
     except (ValueError, TypeError):
         raise RecallError(
             f"{folder / NAME}:1: is not the journal of a `recall memory run`; name the folder of one"
@@ -288,7 +288,7 @@ def header_of(folder: Path, bench: DatasetCases, arguments: Arguments) -> Header
         total=len(bench.entries),
         picks=tuple((id, DATASET) for id in bench.entries),
         questions=len(bench.entries),
-        settings=setting_lines(**plain(arguments)),
+        settings=settings_of(**plain(arguments)),
         source_kind=DATASET,
     )
 

@@ -18,7 +18,7 @@ from pytest_recall.horizon.published import PublishedRun, Stop
 from pytest_recall.horizon.question import Checkpoint
 from pytest_recall.memory.selector import DISPLAYED
 from pytest_recall.results.stop_text import stop_text
-from pytest_recall.trials.record import setting_lines
+from pytest_recall.trials.record import settings_of
 from pytest_recall.trials.run_stop import RunStop
 
 """Published names of what a person may say of a memory, for display alone."""
@@ -115,22 +115,10 @@ class Configuration:
         }
 
     @property
-    def settings(self) -> tuple[str, ...]:
-        """Return what the header of a journal says of it: all that decides an outcome, a line each."""
+    def settings(self) -> dict[str, Any]:
+        """Return what the header of a journal says of it: all that decides an outcome, named as in `progress.jsonl`."""
         plain = self.header("")
-        return setting_lines(**{name: value for name, value in plain.items() if name not in ("type", "timestamp")})
-
-
-def header_of_settings(settings: Iterable[str]) -> dict[str, Any]:
-    """Return the settings of a journal by the names of `progress.jsonl`. Raises ValueError for what is none."""
-    found: dict[str, Any] = {}
-    for name, _, value in (line.partition(": ") for line in settings):
-        group, _, inner = name.partition(".")
-        if inner:
-            found.setdefault(group, {})[inner] = json.loads(value)
-        else:
-            found[name] = json.loads(value)
-    return found
+        return settings_of(**{name: value for name, value in plain.items() if name not in ("type", "timestamp")})
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

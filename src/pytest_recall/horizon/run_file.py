@@ -16,7 +16,7 @@ from pytest_recall.files.json_lines import Appended, objects
 from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.horizon.evaluation import CheckpointTrial
 from pytest_recall.horizon.published import evaluation_of, failure_line, question_line
-from pytest_recall.horizon.result import CODE_CHANGED, MEMORY_CHANGED, Configuration, differences, header_of_settings
+from pytest_recall.horizon.result import CODE_CHANGED, MEMORY_CHANGED, Configuration, differences
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.filled import FilledMark
 from pytest_recall.models.inputs import NAME as NOTE
@@ -95,7 +95,7 @@ def begun(
     if not record.trials and not record.calls:
         (folder / NAME).unlink()
         return None
-    changed = differences(header_of_settings(record.header.settings), header_of_settings(configuration.settings))
+    changed = differences(record.header.settings, configuration.settings)
     if any(one not in CODE_CHANGED for one in changed):
         raise RecallError(
             f"{folder}: holds another run: {'; '.join(changed)}; name another --out, or give the same options as before"

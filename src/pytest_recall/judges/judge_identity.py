@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeGuard
 
@@ -26,22 +25,17 @@ def with_appeals(panel: str, appellate: str) -> str:
     return f"{panel}, appeals to {appellate}"
 
 
-def rules_of(settings: Iterable[str], trials: Iterable[Trial]) -> JudgingRules:
-    """Return the rules of a run from the settings in its header, as `setting_lines` writes them.
+def rules_of(settings: Mapping[str, Any], trials: Iterable[Trial]) -> JudgingRules:
+    """Return the rules of a run from the settings in its header.
 
     A header without settings says nothing of an appellate judge; then the appeals in `trials` do.
     """
-    given: dict[str, Any] = {}
-    for line in settings:
-        name, _, text = line.partition(": ")
-        try:
-            given[name] = json.loads(text)
-        except ValueError:
-            continue  # Of a later version.
+    rubric = settings.get("rubric")
+    rubric = rubric if _is_map(rubric) else {}
     seen = next((appeal.model for appeal in _appeals(trials) if appeal.model), "")
-    table = given.get("rubric.judge")
-    named = given.get("appellate_judge") or (table.get("appellate") if _is_map(table) else None) or ""
-    bars = given.get("rubric.thresholds")
+    table = rubric.get("judge")
+    named = settings.get("appellate_judge") or (table.get("appellate") if _is_map(table) else None) or ""
+    bars = rubric.get("thresholds")
     held = {name: bar for name, one in bars.items() if (bar := number_of(one)) is not None} if _is_map(bars) else {}
     return JudgingRules(held, seen or str(named))
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from pytest_recall.judges.calibration import Calibration, JudgeKey
 from pytest_recall.judges.judge_identity import JudgingRules, identity, rules_of
@@ -40,7 +41,7 @@ class JudgedRate(NamedTuple):
 def judged_rates(
     trials: Iterable[Trial],
     known: Mapping[JudgeKey, Calibration],
-    settings: Iterable[str] = (),
+    settings: Mapping[str, Any] = MappingProxyType({}),
     confidence: float = 0.95,
     group_of: Callable[[Trial], str] = lambda trial: trial.case_id,
 ) -> tuple[JudgedRate, ...]:

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from functools import partial
 from importlib.util import source_from_cache
 from pathlib import Path
-from typing import Any
+from types import FunctionType
+from typing import Any, cast
 
 from pytest_recall.models.inputs import (
     ABSENT,
@@ -167,6 +168,7 @@ def observed(name: str) -> Iterator[None]:
             _swap_environ(watched=True)
             _announced.extend(sockets.announce_names())
             _announced.append(once_imported(("urllib.request",), _read_proxies))
+            _announced.append(put_beneath_function(cast(FunctionType, os.get_exec_path), _unnoted))
         _working.append(log)
     _thread.within += 1
     _thread.seen = True
@@ -255,15 +257,24 @@ def _read_proxies(module: Any) -> None:
         def getproxies_environment() -> dict[str, str]:
             for name in _PROXIES:
                 _variable(name)
-            busy, _thread.busy = _thread.busy, True
-            try:
-                return original()
-            finally:
-                _thread.busy = busy
+            return _unnoted(original)()  # type: ignore[no-any-return]
 
         return getproxies_environment
 
     _announced.append(put_beneath_function(module.getproxies_environment, wrap))
+
+
+def _unnoted(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Do not note what a function reads: of a look-up of programs it is enough that those that start are noted."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        busy, _thread.busy = _thread.busy, True
+        try:
+            return original(*args, **kwargs)
+        finally:
+            _thread.busy = busy
+
+    return call
 
 
 # Files

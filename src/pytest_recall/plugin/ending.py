@@ -303,7 +303,10 @@ class Ending:
         run.log.note(*(f"{outage_line(stop, arm)}; no more cases run" for arm, stop in outages.items()))
         if self._outage and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.INTERRUPTED
-        stopped = session.exitstatus == pytest.ExitCode.INTERRUPTED and run.trials and not run.money.unpaid
+        asked = {one.case_id for one in run.trials if not one.arm}
+        is_left = any(pick.case_id not in asked for pick in run.plan.picks)
+        ends = session.exitstatus == pytest.ExitCode.INTERRUPTED or session.shouldfail or session.shouldstop
+        stopped = ends and is_left and run.trials and not run.money.unpaid
         if run.journal is not None and (self._outage or outages or stopped) and not run.log.refused:
             run.log.note(_how_to_resume(portion.resuming(run.config), first="" if stopped else "correct that, then "))
 

@@ -122,13 +122,13 @@ def resuming(config: pytest.Config, more: str = "") -> str:
     return f"the same command with --recall-resume{more}{without}"
 
 
-def settled(config: pytest.Config, plan: Plan, rubric: Settings, kept: Resumed | None) -> tuple[str, ...]:
+def settled(config: pytest.Config, plan: Plan, rubric: Settings, kept: Resumed | None) -> dict[str, Any]:
     """Return what decides the verdicts of a plan. Raises RecallError where a run that is resumed had something else."""
     from pytest_recall.runs.resume import changes
-    from pytest_recall.trials.record import setting_lines
+    from pytest_recall.trials.record import settings_of
 
     option = config.option
-    settings = setting_lines(
+    settings = settings_of(
         rubric=rubric.model_dump(mode="json", exclude_unset=True, exclude={"mode", "baselines"}),
         model=plan.context.model,
         judge=tuple(option.recall_judge or ()),

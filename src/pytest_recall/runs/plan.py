@@ -134,7 +134,7 @@ class Plan:
     whole: tuple[Pick, ...] = ()
     """The slice that all shards choose."""
     rest: Rest | None = None
-    settings: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
     budget: float | None = None
     ledger: str = ""
     early: str = ""

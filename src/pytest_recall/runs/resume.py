@@ -121,11 +121,19 @@ def rest_of(record: Record) -> Rest:
     return Rest(record.header, done, begun)
 
 
-def changes(before: Iterable[str], now: Iterable[str]) -> list[str]:
+def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Return the names of the settings that are others now, without those that decide no verdict."""
-    earlier, later = (dict(line.partition(": ")[::2] for line in lines) for lines in (before, now))
+    earlier, later = _each(before), _each(now)
     names = sorted(earlier.keys() | later.keys())
     return [name for name in names if earlier.get(name) != later.get(name) and name not in FREE]
+
+
+def _each(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings one by one, those of a mapping by their names in it."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        found |= {f"{name}.{key}": one for key, one in value.items()} if isinstance(value, dict) else {name: value}
+    return found
 
 
 MOST = 1000

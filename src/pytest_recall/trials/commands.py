@@ -55,7 +55,7 @@ cost there, any other one with calls to OpenAI and Anthropic at half price. The 
 so, since it is unknown which of these calls a batch accepts. Without --batch all calls are
 at full price.
 
-With --budget the exit code is 1 if the estimate is higher, or if it leaves a case out.
+With --fail-above the exit code is 1 if the estimate is higher, or if it leaves a case out.
 The newest {RUNS} runs are read; --runs changes that.
 """
 

@@ -443,6 +443,7 @@ def _header(record: dict[str, Any], path: Path) -> Header:
         observed=tuple(_pairs(record.get("observed", ()))),
         slice=tuple(_pairs(record.get("slice", ()))),
         quarantined=tuple(SetApart(**typed(SetApart, one)) for one in record.get("quarantined", ())),
+        settings=_mapping(record.get("settings", {})),
         lost=tuple(LostShard.from_json(one) for one in record.get("lost", ())),
         replayed=None if record.get("replayed") is None else ReplaySummary.from_json(record["replayed"]),
         moved=tuple(_pairs(record.get("moved", ()))),
@@ -462,6 +463,12 @@ def _header(record: dict[str, Any], path: Path) -> Header:
     )
     date.fromisoformat(header.date)
     return header
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"settings: {value!r} is not an object")
+    return value
 
 
 def _pairs(picks: Iterable[Any]) -> Iterable[tuple[str, str]]:

@@ -227,8 +227,8 @@ class Header(NamedTuple):
     """The slice that all shards of the run have in common; empty where the run is no shard."""
     fingerprint: str = ""
     """The fingerprint of `slice`."""
-    settings: tuple[str, ...] = ()
-    """What decides a verdict beside the case, a line each."""
+    settings: Mapping[str, Any] = MappingProxyType({})
+    """What decides a verdict beside the case, by name, as `settings_of` has it."""
     budget: float | None = None
     """In US dollars."""
     ledger: str = ""
@@ -332,6 +332,7 @@ class Header(NamedTuple):
         """Return it as plain JSON types."""
         return {
             **self._asdict(),
+            "settings": dict(self.settings),
             "quarantined": [one._asdict() for one in self.quarantined],
             "lost": [one.to_json() for one in self.lost],
             "not_compared": None if self.not_compared is None else self.not_compared._asdict(),
@@ -471,10 +472,12 @@ class Record(NamedTuple):
     """What was called beside all that, and is in no cost."""
 
 
-def setting_lines(**given: Any) -> tuple[str, ...]:
-    """Return what decides a verdict beside the case as lines `name: JSON`; those of a mapping one by one."""
-    lines = []
-    for name, value in given.items():
-        parts = {f"{name}.{key}": one for key, one in value.items()} if isinstance(value, dict) else {name: value}
-        lines += [f"{key}: {json.dumps(one, sort_keys=True)}" for key, one in parts.items() if one not in (None, ())]
-    return tuple(sorted(lines))
+def settings_of(**given: Any) -> dict[str, Any]:
+    """Return what decides a verdict beside the case as plain JSON types, by name, without what is not set."""
+    found: dict[str, Any] = {}
+    for name, value in sorted(given.items()):
+        if isinstance(value, dict):
+            value = {key: one for key, one in sorted(value.items()) if one not in (None, ())}
+        if value not in (None, (), {}):
+            found[name] = json.loads(json.dumps(value, sort_keys=True))
+    return found
