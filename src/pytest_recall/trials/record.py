@@ -227,7 +227,7 @@ class Header(NamedTuple):
     """The slice that all shards of the run have in common; empty where the run is no shard."""
     fingerprint: str = ""
     """The fingerprint of `slice`."""
-    settings: Mapping[str, Any] = MappingProxyType({})
+    settings: Mapping[str, Any] = {}
     """What decides a verdict beside the case, by name, as `settings_of` has it."""
     budget: float | None = None
     """In US dollars."""
