@@ -410,6 +410,7 @@ class TestEnded:
         assert result.ret == 1
         card = checkout.scorecard()
         assert card["stop"] == {"cause": "pytest", "detail": "stopping after 1 failures"}
+        result.stdout.fnmatch_lines(["to resume: run the same command with --recall-resume; it asks *"])
         result = checkout.run("eval", "--recall-resume")
         result.assert_outcomes(passed=2)
         assert result.ret == 1
