@@ -156,7 +156,7 @@ def test_a_memory_that_has_changed_is_told_again_as_often(capsys: pytest.Capture
     mean = before["all"]["metrics"]["evidence_recall_at_k"]["value"]
     assert any(row.startswith(f"python:forgetful.py:Memory (o/earlier-1), 2 ingests 7 0 {mean:.2f} (") for row in table)
     path = tmp_path / "o" / "repeat-2" / "trials.jsonl"
-    path.write_text(path.read_text().replace("k: 10", "k: 9"))
+    path.write_text(path.read_text().replace('"k":10,', '"k":9,'))
     assert main(["compare", "o/earlier-1", "o"]) == 2
     assert "recall: o/repeat-2: is of another memory or of other questions" in capsys.readouterr().err
 

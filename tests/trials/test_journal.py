@@ -110,6 +110,7 @@ headers = st.builds(
     quarantined=st.lists(st.builds(SetApart, st.text(max_size=5), st.dates().map(str), maybe_text), max_size=2).map(
         tuple
     ),
+    settings=st.dictionaries(st.text(max_size=5), maybe_text | counts | st.dictionaries(st.text(max_size=5), counts)),
     lost=st.lists(lost, max_size=2).map(tuple),
     replayed=st.none() | replays,
     run=st.text(max_size=9),
