@@ -124,6 +124,8 @@ def watch() -> None:
     with _lock:
         if _logs is None:
             audit.listen(_EVENTS)
+            once_imported(("urllib.request",), _read_proxies)
+            put_beneath_function(cast(FunctionType, os.get_exec_path), _unnoted)
         _logs = {}
     digest_key()
 
@@ -167,8 +169,6 @@ def observed(name: str) -> Iterator[None]:
         if not _working:
             _swap_environ(watched=True)
             _announced.extend(sockets.announce_names())
-            _announced.append(once_imported(("urllib.request",), _read_proxies))
-            _announced.append(put_beneath_function(cast(FunctionType, os.get_exec_path), _unnoted))
         _working.append(log)
     _thread.within += 1
     _thread.seen = True
@@ -261,7 +261,7 @@ def _read_proxies(module: Any) -> None:
 
         return getproxies_environment
 
-    _announced.append(put_beneath_function(module.getproxies_environment, wrap))
+    put_beneath_function(module.getproxies_environment, wrap)
 
 
 def _unnoted(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -128,11 +128,9 @@ class Ending:
         with self._guarded("cases that were renamed"):
             self._look_for_moved()
             self._look_for_skipped()
-        asked = {one.case_id for one in run.trials if not one.arm}
         header = run.plan.header(folder.name, "")
-        left = {case_id for case_id, _ in header.picks if case_id not in asked}
         stop = self._stop(session)
-        if deselected := len(left & run.found.deselected):
+        if deselected := len(self._left() & run.found.deselected):
             stop = (stop or RunStop("deselected"))._replace(deselected=deselected)
         gates: tuple[Standing, ...] = ()
         with self._guarded("the gates"):
@@ -303,10 +301,8 @@ class Ending:
         run.log.note(*(f"{outage_line(stop, arm)}; no more cases run" for arm, stop in outages.items()))
         if self._outage and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.INTERRUPTED
-        asked = {one.case_id for one in run.trials if not one.arm}
-        is_left = any(pick.case_id not in asked for pick in run.plan.picks)
         ends = session.exitstatus == pytest.ExitCode.INTERRUPTED or session.shouldfail or session.shouldstop
-        stopped = ends and is_left and run.trials and not run.money.unpaid
+        stopped = ends and self._left() and run.trials and not run.money.unpaid
         if run.journal is not None and (self._outage or outages or stopped) and not run.log.refused:
             run.log.note(_how_to_resume(portion.resuming(run.config), first="" if stopped else "correct that, then "))
 
@@ -386,6 +382,12 @@ class Ending:
         plan = self._run.plan
         chosen = plan.scheduled or plan.rest is not None or (plan.shard is not None and bool(plan.whole))
         return chosen and (bool(plan.cases) or plan.rest is not None) and not plan.picks
+
+    def _left(self) -> set[str]:
+        """Return the chosen cases of which there is no trial."""
+        return {pick.case_id for pick in self._run.plan.picks} - {
+            one.case_id for one in self._run.trials if not one.arm
+        }
 
     def _stop(self, session: pytest.Session) -> RunStop | None:
         """Return why chosen cases were not run, as far as that is known here."""

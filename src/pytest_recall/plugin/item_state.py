@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ItemState:
-    """The state of one item; the fields stand in the order in which a run sets them."""
+    """The state of one item."""
 
     case_id: str
     outcome: Outcome

@@ -76,11 +76,10 @@ class Breaker:
 
     def leave_out(self, item: pytest.Item) -> None:
         """Skip a case that would be asked in vain. Raises pytest's own exception for that."""
-        arm = state_of(item).arm
-        if (stop := self.closed(arm)) is not None:
-            state = state_of(item)
+        state = state_of(item)
+        if (stop := self.closed(state.arm)) is not None:
             state.unasked, state.outcome = stop, Outcome.SKIPPED
-            pytest.skip(f"not run: {outage_line(stop, arm)}")
+            pytest.skip(f"not run: {outage_line(stop, state.arm)}")
 
     @contextmanager
     def counted(self, item: pytest.Item) -> Iterator[None]:
