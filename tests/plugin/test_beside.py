@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.project import ECHOING, case, failing
+from tests.helpers.project import ECHOING, case, cases_yaml, failing
 
 RUBRIC = {"eval/rubric.yaml": "owner: us\nblocks: regression\n"}
 TESTS = """
@@ -68,6 +68,7 @@ def test_a_case_file_that_cannot_be_collected_is_why_none_was_run(
 ) -> None:
     project = ECHOING.with_cases(case("a", judges=["nobody"]), case("b", judges=["none"])).at(pytester)
     result = project.run("eval", *workers)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
     stop = project.journal().stop
     assert stop is not None
     assert (stop.cause, stop.files) == ("uncollected", ("eval/cases.yaml",))
@@ -85,6 +86,34 @@ def test_so_is_another_file(pytester: pytest.Pytester, cases: tuple[str, ...], f
     stop = checkout.journal().stop
     assert stop is not None
     assert (stop.cause, stop.files, bool(stop.detail)) == ("uncollected", files, bool(cases))
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "workers"])
+@pytest.mark.parametrize("broken", ["eval/other.cases.yaml", "eval/test_x.py"])
+def test_beside_a_file_that_cannot_be_collected_no_case_is_asked_unless_that_is_wanted(
+    pytester: pytest.Pytester, broken: str, workers: tuple[str, ...]
+) -> None:
+    text = "import no_such_module\n" if broken.endswith(".py") else cases_yaml(case("b", judges=["nobody"]))
+    project = ECHOING.with_cases(case("a")).with_files({broken: text}).at(pytester)
+    assert project.run("eval", "--recall-mode=all", *workers).ret == pytest.ExitCode.INTERRUPTED
+    assert project.outcomes() == {}
+    wanted = project.run("eval", "--recall-mode=all", "--continue-on-collection-errors", *workers)
+    assert wanted.ret == pytest.ExitCode.TESTS_FAILED
+    assert project.outcomes() == {"a": "passed"}
+    stop = project.journal().stop
+    assert stop is not None
+    assert (stop.cause, stop.files) == ("uncollected", (broken,))
+
+
+@pytest.mark.parametrize(("workers", "code"), [((), 1), (("-n2",), 2)], ids=["alone", "workers"])
+def test_a_run_that_has_nothing_left_when_it_is_stopped_has_not_ended_early(
+    pytester: pytest.Pytester, workers: tuple[str, ...], code: int
+) -> None:
+    names = ("a", "b") if workers else ("a",)
+    project = ECHOING.with_cases(*(case(name, input="crash") for name in names)).at(pytester)
+    assert project.run("eval", "-x", *workers).ret == code
+    assert project.outcomes() == dict.fromkeys(names, "error")
+    assert project.journal().stop is None
 
 
 def test_a_file_that_cannot_be_collected_is_told(pytester: pytest.Pytester) -> None:

@@ -39,8 +39,22 @@ def test_the_run_says_that_they_were_deselected(pytester: pytest.Pytester, how: 
     left = [line for line in result.outlines if line.startswith("partial: ")]
     assert len(left) == 1
     assert left[0].endswith("not run: deselected")
-    assert checkout.journal().stop == RunStop("deselected", deselected=1)
+    excluded = () if how == "plugin" else ("b",)
+    assert checkout.journal().stop == RunStop("deselected", deselected=1, excluded=excluded)
     assert "b" not in checkout.outcomes()
+
+
+@pytest.mark.parametrize("workers", [(), ("-n1",)], ids=["alone", "workers"])
+@pytest.mark.parametrize("how", ["--deselect", "plugin"])
+def test_a_verdict_is_missing_on_what_the_user_has_not_left_out(
+    pytester: pytest.Pytester, how: str, workers: tuple[str, ...]
+) -> None:
+    project = splitting(THREE) if how == "plugin" else THREE
+    args = () if how == "plugin" else ("--deselect=eval/cases.yaml::b",)
+    checkout = project.at(pytester)
+    code = 1 if how == "plugin" else 0
+    assert checkout.run("eval", "--recall-mode=all", *args, *workers).ret == code
+    assert checkout.recall("score", "latest").ret == code
 
 
 def test_beside_another_reason_both_are_said(pytester: pytest.Pytester) -> None:

@@ -25,6 +25,7 @@ from pytest_recall.plugin.stash import (
     RUN,
     STATE,
     WATCH,
+    add_data,
     data_of,
     is_case,
     state_of,
@@ -211,7 +212,13 @@ class Hooks:
         report = yield
         call = getattr(report, "call", None)
         if call is not None and call.excinfo is not None:
-            report.longrepr = _sentence(call.excinfo.value) or report.longrepr
+            from pytest_recall.files.errors import RecallError
+            from pytest_recall.files.wording import one_line
+
+            error = call.excinfo.value
+            report.longrepr = _sentence(error) or report.longrepr
+            if isinstance(error, RecallError):
+                add_data(report, uncollected=one_line(error.messages[0]))
         return report
 
     @pytest.hookimpl(trylast=True)
@@ -263,9 +270,16 @@ class Hooks:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """Write it down on the controller of xdist, where nothing is collected."""
-        if self.run:
-            self.run.collected_elsewhere(ids)
+        """Write it down on the controller of xdist, where nothing is collected, or end a run that lacks a file.
+
+        Raises pytest.Session.Interrupted, as pytest does for its own collection.
+        """
+        run = self.run
+        if run is None:
+            return
+        run.collected_elsewhere(ids)
+        if (count := len(run.beside.uncollected)) and not self.config.option.continue_on_collection_errors:
+            raise pytest.Session.Interrupted(f"{count} error{'s' if count != 1 else ''} during collection")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:

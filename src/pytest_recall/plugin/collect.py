@@ -6,7 +6,7 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +18,7 @@ from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.validation import MAX_PROBLEMS
-from pytest_recall.files.wording import one_line, plural
+from pytest_recall.files.wording import plural
 from pytest_recall.judges.rehearsal import mistakes, rehearsal
 from pytest_recall.plugin import baselines, files, judging, marks, memories, options, portion, start
 from pytest_recall.plugin.case_item import CaseItem
@@ -57,6 +57,10 @@ def _read_bench(config: pytest.Config, path: Path) -> None:
     run.plan = run.plan.with_file(path, memories.read_source(config, path, run.plan.place.name(path)))
 
 
+class CaseFileError(pytest.Collector.CollectError, RecallError):
+    """What is wrong with a case file; pytest shows it without a traceback."""
+
+
 class CaseModule(pytest.Module):
     """A case file. It is a module to pytest, so that fixtures of every scope work."""
 
@@ -82,7 +86,7 @@ class CaseModule(pytest.Module):
             if run.plan.files[self.path].reason == PROFILE:
                 self.provided = memories.judges_of(self.config, self.path)
         except RecallError as error:
-            raise self._refused(run, error.messages) from None
+            raise CaseFileError(*error.messages) from None
         functions: dict[tuple[str, ...], dict[str, Any]] = {}
         asked = (None, *(baselines.of_module(self) if run.plan.baselines else ()))
         found = Checks(run, self.path, self.provided)
@@ -95,12 +99,7 @@ class CaseModule(pytest.Module):
                 yield item
         if found.problems:
             # Of a run that does not begin, all is said at once.
-            raise self._refused(run, [*found.problems][:MAX_PROBLEMS])
-
-    def _refused(self, run: Run, messages: Sequence[str]) -> Exception:
-        """Return the error for what is wrong with the file; the run knows the first of it."""
-        run.found.uncollected[self.nodeid] = one_line(messages[0])
-        return self.CollectError("\n".join(messages))
+            raise CaseFileError(*[*found.problems][:MAX_PROBLEMS])
 
     def _named(self) -> set[str] | None:
         """Return the names of the items that the command line gives by their node ids; None if it gives the file."""
@@ -189,10 +188,11 @@ def join(config: pytest.Config, items: list[pytest.Item]) -> None:
 def note_deselected(run: Run, items: Iterable[pytest.Item]) -> None:
     """Note the cases of items that are left out. A row whose marked test `-k` leaves out is not without a case."""
     passed_over = set[str]()
+    excluded = tuple(run.config.option.deselect or ())
     for item in items:
         if is_case(item):
             if not state_of(item).arm:
-                run.found.deselected.add(state_of(item).case_id)
+                run.found.deselected[state_of(item).case_id] = item.nodeid.startswith(excluded)
             continue
         with suppress(RecallError):  # What is wrong with a mark is told where its test is run.
             if (found := marks.marked(item)) is not None:

@@ -22,7 +22,7 @@ from pytest_recall.plugin.pytest_internals import is_terminal_reporter
 from pytest_recall.plugin.stash import CASSETTES
 from pytest_recall.replay.exchange import Call, error_replies
 from pytest_recall.results import scorecard_text
-from pytest_recall.results.scorecard import Scorecard, has_failed
+from pytest_recall.results.scorecard import Scorecard, awaited, has_failed, most_allowed
 from pytest_recall.results.scorecard_text import annotation_lines
 from pytest_recall.results.sentences import (
     alone_line,
@@ -44,6 +44,7 @@ from pytest_recall.runs import finish
 from pytest_recall.runs.checkout import folds_here
 from pytest_recall.runs.ci import append_summary
 from pytest_recall.runs.plan import read_cases
+from pytest_recall.runs.resume import rest_of
 from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.trials.cost_text import budget_line, let_through_lines
 from pytest_recall.trials.record import NOTHING_LET_THROUGH, Record
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from pytest_recall.plugin.cassettes import CassetteManager
     from pytest_recall.plugin.session import Run
     from pytest_recall.results.standing import Standing
+    from pytest_recall.trials.record import Header
 
 
 _ENDED = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.TESTS_FAILED)
@@ -130,8 +132,11 @@ class Ending:
             self._look_for_skipped()
         header = run.plan.header(folder.name, "")
         stop = self._stop(session)
-        if deselected := len(self._left() & run.found.deselected):
-            stop = (stop or RunStop("deselected"))._replace(deselected=deselected)
+        if deselected := sorted(self._left() & run.found.deselected.keys()):
+            # A change cannot leave out what it breaks.
+            named = [] if run.plan.checks_change else deselected
+            excluded = tuple(case_id for case_id in named if run.found.deselected[case_id])
+            stop = (stop or RunStop("deselected"))._replace(deselected=len(deselected), excluded=excluded)
         gates: tuple[Standing, ...] = ()
         with self._guarded("the gates"):
             gates = self._gates(Record(header, tuple(run.trials)))
@@ -139,6 +144,7 @@ class Ending:
         # What failed before the run was cut off has not passed since.
         failed = run.before is not None and has_failed(header, run.trials)
         red = missed or failed or bool(run.log.problems) or self._fails_on_recorded_answers() or self._leaves_open()
+        red = red or (run.plan.rubric.blocks != "never" and self._lacks_verdicts(header, stop))
         if session.exitstatus == pytest.ExitCode.OK and red:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         try:
@@ -212,6 +218,12 @@ class Ending:
         waits = {case_id for case_id, reason in plan.reasons.items() if reason in OF_CHANGE}
         return bool(plan.not_compared or plan.unaffordable or waits - judged)
 
+    def _lacks_verdicts(self, header: Header, stop: RunStop | None) -> bool:
+        """Whether more chosen cases were not asked than may have no verdict."""
+        left = self._left()
+        waits = awaited(header, [pick for pick in header.picks if pick[0] in left], stop)
+        return len(waits) > most_allowed(header.allowed, len(header.picks))
+
     def _look_for_moved(self) -> None:
         """Find the rows whose case has another id now."""
         run = self._run
@@ -257,9 +269,10 @@ class Ending:
             "calls": [call.to_json() for call in self._manager_calls()],
             "alone": run.money.alone,
             "looped": run.money.looped,
-            "deselected": sorted(run.found.deselected & {pick.case_id for pick in run.plan.picks}),
+            "deselected": {
+                case_id: named for case_id, named in run.found.deselected.items() if case_id in run.plan.reasons
+            },
             "passed_over": sorted(run.found.passed_over),
-            "uncollected": run.found.uncollected,
             "programs": list(run.unrecorded.programs),
             "clients": run.unrecorded.clients,
             "judged": sorted(run.judged),
@@ -389,6 +402,13 @@ class Ending:
             one.case_id for one in self._run.trials if not one.arm
         }
 
+    def _has_open(self) -> bool:
+        """Whether the agent under test or a baseline was not asked a chosen case as often as it takes."""
+        plan, trials = self._run.plan, self._run.trials
+        asked = {(one.case_id, one.arm) for one in trials}
+        wanted = {(case_id, arm) for case_id in plan.reasons for arm in ("", *plan.baselines)}
+        return bool(wanted - asked or rest_of(Record(plan.header("", ""), tuple(trials))).begun)
+
     def _stop(self, session: pytest.Session) -> RunStop | None:
         """Return why chosen cases were not run, as far as that is known here."""
         run = self._run
@@ -400,9 +420,11 @@ class Ending:
             return self._outage
         if run.money.unpaid and meter is not None and (spent := meter.closed()) is not None:
             return RunStop.of_budget(spent)
-        if not run.config.option.continue_on_collection_errors and (files := run.beside.uncollected()):
+        if files := run.beside.uncollected:
             # pytest says no more than that it was interrupted, or stopped.
-            return RunStop("uncollected", run.found.uncollected.get(files[0], ""), files=tuple(files))
+            return RunStop("uncollected", next(iter(files.values())), files=tuple(files))
+        if not self._has_open():
+            return None
         words = next((why for why in (session.shouldfail, session.shouldstop) if isinstance(why, str) and why), "")
         if words:
             return RunStop("pytest", words)

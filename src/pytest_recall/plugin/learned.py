@@ -61,12 +61,10 @@ class CollectedTests:
         """The cases that shards of an explicit choice have in common."""
         self.crashes: dict[str, str] = {}
         """Node ids whose worker died before it was known whether they are marked tests, with the error."""
-        self.deselected: set[str] = set()
-        """The cases of items that pytest was told to leave out, by whichever plugin."""
+        self.deselected: dict[str, bool] = {}
+        """The cases of items that pytest was told to leave out, and whether `--deselect` names them."""
         self.passed_over: set[str] = set()
         """The cases of marked tests that were left out before they were cases."""
-        self.uncollected: dict[str, str] = {}
-        """What is wrong with case files, by node id."""
         self.unknown_baselines: dict[str, None] = {}
         self.informed = self.sent = False
         """Whether a worker's findings were taken, and, as `sent`, whether this worker has sent its own."""

@@ -111,6 +111,8 @@ class Beside:
 
     def __init__(self) -> None:
         self.cases: set[str] = set()
+        self.uncollected: dict[str, str] = {}
+        """What could not be collected, by node id, and what is wrong with it where that is known."""
         self._failed: dict[str, FailedItem] = {}
 
     def take(self, report: pytest.TestReport | pytest.CollectReport) -> None:
@@ -120,14 +122,12 @@ class Beside:
         elif report.failed and not hasattr(report, "wasxfail"):
             phase = "crash" if report.when in (None, CRASHED) else report.when
             self._failed.setdefault(report.nodeid, FailedItem(report.nodeid, phase))
+            if phase == "collect":
+                self.uncollected.setdefault(report.nodeid, data_of(report).get("uncollected", ""))
 
     def failed(self) -> list[FailedItem]:
         """Return what failed, in the order in which it did."""
         return [failed for node_id, failed in self._failed.items() if node_id not in self.cases]
-
-    def uncollected(self) -> list[str]:
-        """Return the node ids of what could not be collected."""
-        return [node_id for node_id, failed in self._failed.items() if failed.phase == "collect"]
 
 
 class Ends(Protocol):

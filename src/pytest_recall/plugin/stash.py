@@ -86,6 +86,8 @@ class ReportData(TypedDict, total=False):
     """What the trial of a baseline came to."""
     dry: str
     """The JSON text of what the replay of a case has found."""
+    uncollected: str
+    """What is wrong with a case file that could not be collected."""
     found: str
     """The JSON text of what a worker has learned since its last report."""
 

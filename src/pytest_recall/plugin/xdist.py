@@ -155,7 +155,6 @@ def debrief(node: Any, run: Run) -> None:
     run.unrecorded.clients.update(found["clients"])
     run.judged.update(found["judged"])
     run.found.deselected.update(found["deselected"])
-    run.found.uncollected.update(found["uncollected"])
     if found["passed_over"]:
         run.plan = run.plan.declaring(found["passed_over"])
         run.amended = True

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pytest_recall.results.standing import Standing
     from pytest_recall.trials.baselines import SideBySide
     from pytest_recall.trials.record import Header, Record
+    from pytest_recall.trials.run_stop import RunStop
 
 
 NOT_RUN = "not run"
@@ -507,9 +508,9 @@ def troubles(record: Record, card: Scorecard, allowed: float) -> list[str]:
     errors, skipped = ([one for one in some if _is_left(header, one)] for some in (errors, skipped))
     # Questions of a dataset that no judge at hand can decide are skipped, and its table counts them.
     skipped = [result for result in skipped if result.trial.reason not in UNSCHEDULED]
-    not_run = [one for one in card.not_run if not header.knows_change or _waits_for(header, one[1])]
+    not_run = awaited(header, card.not_run, record.stop)
     chosen = len(card.results) + len(card.not_run)
-    most = int(allowed * chosen) if 0 < allowed < 1 else int(allowed)
+    most = most_allowed(allowed, chosen)
     kinds = {"error": len(errors), "skipped": len(skipped), NOT_RUN: len(not_run)}
     missing = sum(kinds.values())
     if missing > most:
@@ -524,6 +525,24 @@ def troubles(record: Record, card: Scorecard, allowed: float) -> list[str]:
         why = left_text(record.stop, len(card.not_run))
         found.append(f"pytest ended with {record.exit_code}{f': {why}' if why else ''}")
     return found
+
+
+def awaited(header: Header, left: Iterable[tuple[str, str]], stop: RunStop | None) -> list[tuple[str, str]]:
+    """Return those of the cases that were not asked on which a verdict is missing, with their reasons.
+
+    A change is decided by the cases that it affects, and what a person leaves out by `--deselect` is not waited for.
+    """
+    excluded = frozenset(() if stop is None else stop.excluded)
+    return [
+        (case_id, reason)
+        for case_id, reason in left
+        if case_id not in excluded and (not header.knows_change or _waits_for(header, reason))
+    ]
+
+
+def most_allowed(allowed: float, chosen: int) -> int:
+    """Return how many of the chosen cases may have no verdict, where `allowed` is a number or below 1 a share."""
+    return int(allowed * chosen) if 0 < allowed < 1 else int(allowed)
 
 
 def _is_left(header: Header, result: CaseResult) -> bool:

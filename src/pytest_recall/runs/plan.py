@@ -252,11 +252,16 @@ class Plan:
                     yield QuestionRecord(case.id, question(case), case.dimension, reference, case.evidence or ())
 
     @property
+    def checks_change(self) -> bool:
+        """Whether the run is to say what a pull request breaks."""
+        return self.is_check and self.base.is_change
+
+    @property
     def not_compared(self) -> NotCompared | None:
         """Why a check cannot say what the change breaks, whatever its cases come to; None if it can."""
         if self.scheduled:
             return self.base.not_compared
-        if not (self.is_check and self.cases and self.base.is_change):
+        if not (self.checks_change and self.cases):
             return None
         return NotCompared("chosen", self.wanted.explicit)
 

@@ -32,6 +32,8 @@ class RunStop(NamedTuple):
     """Whether a memory was being told something, which it will be told from the beginning."""
     deselected: int = 0
     """How many of the cases that were not asked a plugin or an option of pytest has deselected."""
+    excluded: tuple[str, ...] = ()
+    """The ids of those that `--deselect` names, on which no verdict is missing; none in the check of a pull request."""
 
     @classmethod
     def of_budget(cls, spent: SpentBudget, *, in_ingest: bool = False) -> Self:
