@@ -27,9 +27,10 @@ from pytest_recall.datasets.membench_run import read_asked
 from pytest_recall.files.disk import check_replaced, write_bytes
 from pytest_recall.files.errors import RecallError
 from pytest_recall.trials.journal import NAME as JOURNAL
-from pytest_recall.trials.journal import journal_of, read_journal
+from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.repeat_folders import begun_repeats
+from pytest_recall.trials.run_journal import run_journal
 from pytest_recall.trials.texts_file import NAME as TEXTS
 from pytest_recall.trials.texts_file import digest_of
 from pytest_recall.trials.trial import Trial
@@ -88,11 +89,12 @@ def _files_of(record: Record, trials: Mapping[str, Trial], *, texts: bool) -> di
     """Return the journal of a run as a bundle has it: the newest trial of each question, in their order."""
     with TemporaryDirectory(prefix="recall-") as scratch:
         folder = Path(scratch)
-        with journal_of(folder, record.header) as journal:
+        with run_journal(folder, record.header) as run:
+            journal = run.begin()
             journal.asked(record.asked.values())
             for trial in trials.values():
                 journal.append(trial)
-            journal.end(0)
+            run.end(0)
         if texts:
             return {name: (folder / name).read_bytes() for name in (JOURNAL, TEXTS)}
         first, *_ = (folder / JOURNAL).read_text("utf-8").splitlines()

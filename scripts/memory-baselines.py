@@ -23,7 +23,7 @@ from pytest_recall.cases.memory_part import QueryContext, Unit
 from pytest_recall.datasets.cases import DatasetCases, dataset_of, metrics_of
 from pytest_recall.datasets.datasets_text import SHOWN, table
 from pytest_recall.datasets.membench import MembenchSummary, fold
-from pytest_recall.datasets.membench_run import arguments_of, go_on
+from pytest_recall.datasets.membench_run import arguments_of, go_on, header_of
 from pytest_recall.datasets.questions import SAMPLE, BenchFile, draw
 from pytest_recall.files.wording import markdown_grid
 from pytest_recall.memory.resolve import resolve
@@ -31,6 +31,7 @@ from pytest_recall.memory.session import Memory
 from pytest_recall.metrics.retrieval import MAX_K, Retrieval, measure
 from pytest_recall.trials.concurrency import Loop
 from pytest_recall.trials.evidence import ranked
+from pytest_recall.trials.run_journal import run_journal
 from pytest_recall.trials.trial import Outcome, Trial
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -134,7 +135,9 @@ def samples(folder: Path) -> Iterator[str]:
             client = resolve(memory)
             bench = DatasetCases(folder, SAMPLE, asked, dataset_of(asked, folder, SAMPLE))
             out = folder / dataset / memory
-            found = go_on(bench, client, out, arguments_of(bench, client), allowed=False, tell=lambda said: None)
+            arguments = arguments_of(bench, client)
+            with run_journal(out, header_of(out, bench, arguments, None)) as run:
+                found = go_on(bench, client, run, arguments, allowed=False, tell=lambda said: None)
             yield from (f"### {memory} on {dataset}", "", *table(found.summary, markdown=True), "")
 
 

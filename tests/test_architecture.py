@@ -299,6 +299,7 @@ WORLD = {
         "memory_calls",
         "model_calls",
         "repeat_folders",
+        "run_journal",
         "texts_file",
     },
 }

@@ -144,7 +144,7 @@ def test_all_questions_are_written_down_and_a_finished_run_is_only_told(
 def test_other_arguments_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*RUN, "--out", "o", "--memory", "full", "--k", "4"]) == 2
     assert capsys.readouterr().err == (
-        "recall: o/trials.jsonl: holds another run: `memory` was 'sqlite-fts' and is 'full'; `k` was 10 and is 4;"
+        "recall: o: holds another run: `memory` was 'sqlite-fts' and is 'full'; `k` was 10 and is 4;"
         " `whole` was False and is True; name another --out, or give the same options as before\n"
     )
 

@@ -123,7 +123,7 @@ def test_the_table_the_comparison_and_the_journal_say_so(capsys: pytest.CaptureF
     first = capsys.readouterr().out.splitlines()[0]
     assert first.endswith("stored by the turn, accumulate: one store for all conversations")
     assert main([*run, "--out", "growing"]) == 2
-    said = "recall: growing/trials.jsonl: holds another run: `accumulate` was True and is False; name another --out"
+    said = "recall: growing: holds another run: `accumulate` was True and is False; name another --out"
     assert capsys.readouterr().err.startswith(said)
     assert main([*run, "--out", "apart"]) == 0
     capsys.readouterr()

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from pytest_recall.cli import main
+from pytest_recall.trials.journal import read_journal
+from pytest_recall.trials.run_stop import RunStop
 from tests.cli.test_membench import RUN, found, trials
 from tests.datasets import files
 from tests.helpers import programs
@@ -375,6 +377,8 @@ def test_ctrl_c_ends_conversations_that_are_told(tmp_path: Path) -> None:
         os.killpg(process.pid, signal.SIGINT)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 130
+    record = read_journal(Path("o"))
+    assert (record.exit_code, record.stop) == (130, RunStop("interrupted"))
     assert "recall: o: stopped; run the same command again to resume" in err
     # Each of both ends the text that it is at; all 49 take five seconds.
     assert len(told.read_text()) <= before + 8

@@ -13,7 +13,8 @@ import pytest
 
 from pytest_recall.cli import main
 from pytest_recall.trials.journal import Journal, read_journal
-from pytest_recall.trials.trial import Trial
+from pytest_recall.trials.run_stop import RunStop
+from pytest_recall.trials.trial import Outcome, Trial
 from tests.cli.test_judge_calibrate import REMOTE
 from tests.helpers.scripted import JUDGE
 from tests.helpers.upstream import Upstream, running
@@ -257,3 +258,42 @@ def test_a_recording_is_replayed_without_the_model(
 def test_mistakes_are_one_sentence(capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str) -> None:
     assert main([*RUN, *more]) == 2
     assert f"recall: {said}" in capsys.readouterr().err
+
+
+REFUSED = """
+
+def nonsense(prompt):
+    return "nonsense"
+
+
+def reading(prompt):
+    with open("read.txt", "a") as file:
+        file.write("x")
+    return "Paris"
+"""
+
+
+def test_a_judge_that_must_not_judge_is_told_before_anything_is_paid_and_the_journal_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "judge.py").write_text(JUDGE + REFUSED)
+    run = (*RUN[:5], "--memory", "sqlite-fts", "--reader", "python:judge.py:reading", "--out", "o")
+    assert main([*run, "--judge", "python:judge.py:nonsense"]) == 2
+    told = capsys.readouterr().err.removeprefix("recall: ").removesuffix("\n")
+    assert not Path("read.txt").exists()
+    record = read_journal(Path("o"))
+    assert (record.exit_code, record.trials) == (2, ())
+    assert record.calls
+    assert record.stop == RunStop("preflight", told)
+    # Another reader is another run, and this one has asked nothing yet.
+    assert main([*run[:-4], "--out", "o"]) == 0
+
+
+def test_an_answer_without_a_verdict_says_what_ended_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "eval").mkdir()
+    (tmp_path / "eval" / "rubric.yaml").write_text("owner: us\njudge: {preflight: 'off'}\n")
+    (tmp_path / "judge.py").write_text(JUDGE + REFUSED)
+    found(capsys, "--judge", "python:judge.py:nonsense", code=1)
+    record = read_journal(Path("o"))
+    assert record.exit_code == 1
+    assert {one.ended_by for one in record.trials if one.outcome is Outcome.ERROR} == {"exception"}

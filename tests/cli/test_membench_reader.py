@@ -144,7 +144,7 @@ def test_the_reader_is_told_what_the_memory_found_and_its_answer_is_beside_it(
     assert {**json.loads(out), "kept": None} == {**plain, "kept": None}
     assert len(served.asked) == 7
     assert main([*RUN, *reading(served), "--out", "alone"]) == 2
-    assert "alone/trials.jsonl: holds another run: `reader` was '' and is 'http://" in capsys.readouterr().err
+    assert "alone: holds another run: `reader` was '' and is 'http://" in capsys.readouterr().err
 
 
 def retrieval_alone_is(read: dict[str, Any], alone: dict[str, Any]) -> None:
@@ -393,16 +393,17 @@ def test_of_questions_at_once_no_answer_that_is_paid_for_is_lost(
     assert whole["all"] == found(capsys, *reading(served), "--out", "whole")["all"]
 
 
-def test_a_budget_that_goes_on_known_answers_judges_nothing(
-    served: Endpoint, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_budget_that_goes_on_known_answers_asks_nothing(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
     rubric = json.loads(Path("eval/rubric.yaml").read_text())
     Path("eval/rubric.yaml").write_text(json.dumps({**rubric, "judge": {"preflight": "stop"}}))
     to_the_limit(served, first_passage)
     assert main([*RUN, *judging(served), "--memory", "python:own.py:Memory", "--out", "o", "--budget", "0.01"]) == 2
     assert len(served.asked) == 1
-    assert "recall: 5 answers not judged, since the budget of" in capsys.readouterr().err
-    assert read_journal(Path("o")).exit_code == 2
+    assert "recall: 7 questions not asked, since the budget of" in capsys.readouterr().err
+    record = read_journal(Path("o"))
+    assert (record.exit_code, record.trials, record.header.budget) == (2, (), 0.01)
+    assert record.stop is not None
+    assert record.stop.cause == "budget"
 
 
 def test_a_budget_is_one_for_all_memories(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:

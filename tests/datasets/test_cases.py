@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,12 @@ from pytest_recall.cases.memory_part import MemoryPart, key_of
 from pytest_recall.datasets import membench_run
 from pytest_recall.datasets.cases import DatasetCases, dataset_of, read_bench
 from pytest_recall.datasets.file import Reader, open_dataset
-from pytest_recall.datasets.membench_run import MembenchResult, arguments_of, go_on
+from pytest_recall.datasets.membench_run import MembenchResult, arguments_of, go_on, header_of
 from pytest_recall.datasets.questions import BenchFile
 from pytest_recall.files.errors import RecallError
+from pytest_recall.memory.client import Client
 from pytest_recall.memory.resolve import resolve
+from pytest_recall.trials.run_journal import run_journal
 
 ROWS, LONG = 40, 100_000
 
@@ -25,6 +28,12 @@ ROWS, LONG = 40, 100_000
 def bench(path: str = "sample", folder: Path = Path(), **given: Any) -> DatasetCases:
     asked = BenchFile.model_validate({"path": path, **given})
     return DatasetCases(folder / "f.dataset.yaml", "f.dataset.yaml", asked, dataset_of(asked, folder, "f.dataset.yaml"))
+
+
+def asked_all(found: DatasetCases, client: Client, folder: Path, tell: Callable[[str], None]) -> MembenchResult:
+    arguments = arguments_of(found, client)
+    with run_journal(folder, header_of(folder, found, arguments, None)) as run:
+        return go_on(found, client, run, arguments, allowed=False, tell=tell)
 
 
 def history(number: int, text: str = "") -> dict[str, Any]:
@@ -136,7 +145,7 @@ def test_a_large_file_is_never_held(tmp_path: Path) -> None:
 
     def run(named: Path, out: str) -> MembenchResult:
         found = bench(str(named), limit=1)
-        return go_on(found, client, tmp_path / out, arguments_of(found, client), allowed=False, tell=print)
+        return asked_all(found, client, tmp_path / out, print)
 
     (tmp_path / "small").mkdir()
     run(written(tmp_path / "small", history(0)), "first")  # Modules that are imported late are no part of the file.
@@ -154,7 +163,7 @@ def test_a_large_file_is_never_held(tmp_path: Path) -> None:
 def test_how_far_it_has_come_is_told_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(membench_run, "EVERY", 0)
     found, client, told = bench(dataset="dmr"), resolve("last-2"), list[str]()
-    go_on(found, client, tmp_path, arguments_of(found, client), allowed=False, tell=told.append)
+    asked_all(found, client, tmp_path, told.append)
     total = len(found.entries)
     assert total > 1
     assert told == [f"{count} of {total} questions" for count in range(1, total + 1)]

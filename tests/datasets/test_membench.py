@@ -9,6 +9,7 @@ import pytest
 from pytest_recall.datasets.membench import Arguments, arguments_of_settings, differences, fold, kept, plain
 from pytest_recall.datasets.membench_run import shortened
 from pytest_recall.datasets.rescoring import LONGEST, PASSAGES
+from pytest_recall.trials.earlier_run import RunDifference
 from pytest_recall.trials.record import settings_of
 from pytest_recall.trials.trial import ANSWERED, Answer, Outcome, Passage, Trial
 
@@ -78,10 +79,11 @@ def test_nothing_is_no_zero() -> None:
 
 
 def test_what_has_changed_is_named() -> None:
-    assert differences(json.loads(json.dumps(plain(ARGUMENTS))), ARGUMENTS) == []
-    assert differences(plain(ARGUMENTS), ARGUMENTS._replace(k=5, categories=("a",))) == [
-        "`k` was 10 and is 5",
-        "`categories` was [] and is ['a']",
+    assert [*differences(json.loads(json.dumps(plain(ARGUMENTS))), ARGUMENTS)] == []
+    assert [*differences(plain(ARGUMENTS), ARGUMENTS._replace(k=5, categories=("a",), code="c"))] == [
+        RunDifference("`k` was 10 and is 5"),
+        RunDifference("`categories` was [] and is ['a']"),
+        RunDifference("it is not known of which code they are", asks_again=True),
     ]
 
 

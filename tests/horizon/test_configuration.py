@@ -7,6 +7,7 @@ from typing import Any
 
 from pytest_recall.horizon.profile import RunPart
 from pytest_recall.horizon.result import MEMORY_CODE, MEMORY_SETTINGS, Configuration, differences
+from pytest_recall.trials.earlier_run import RunDifference
 
 
 def header(**more: Any) -> dict[str, Any]:
@@ -32,23 +33,26 @@ def test_a_header_says_all_that_decides() -> None:
 
 
 def test_the_same_is_the_same_whenever_it_was_and_however_many_are_asked_at_once() -> None:
-    assert differences(header(), {**header(run=RunPart(parallelism=8)), "timestamp": "later"}) == []
-    assert differences(header(), header(labels={"synthesisModel": "x"})) == []
+    assert [*differences(header(), {**header(run=RunPart(parallelism=8)), "timestamp": "later"})] == []
+    assert [*differences(header(), header(labels={"synthesisModel": "x"}))] == []
 
 
 def test_what_differs_is_named() -> None:
-    other = header(run=RunPart.model_validate({"ranges": [30], "seed": 7}), hashes={"days": "a", "questions": "c"})
-    assert differences(header(), other) == [
-        "the questions have changed",
-        "`ranges` was 30d, 90d, 6mo, 1y, full and is 30d",
-        "`seed` was 42 and is 7",
+    other = header(
+        run=RunPart.model_validate({"ranges": [30], "seed": 7, "timeout": 1500}), hashes={"days": "a", "questions": "c"}
+    )
+    assert [*differences(header(), other)] == [
+        RunDifference("the questions have changed"),
+        RunDifference("`ranges` was 30d, 90d, 6mo, 1y, full and is 30d"),
+        RunDifference("`seed` was 42 and is 7"),
+        RunDifference("`timeout` was 30s and is 1500ms"),
     ]
 
 
 def test_the_code_of_a_memory_is_compared_where_both_runs_know_it() -> None:
     plain, made_of = header(hashes={"days": "a"}), header(hashes={"days": "a", MEMORY_CODE: "c"})
-    assert differences(plain, made_of) == []
-    assert differences(made_of, plain) == ["the code of the memory has changed"]
-    assert differences(plain, header(hashes={"days": "a", MEMORY_SETTINGS: "s"})) == [
-        "the settings of the memory have changed"
+    assert [*differences(plain, made_of)] == []
+    assert [*differences(made_of, plain)] == [RunDifference("its code has changed", asks_again=True)]
+    assert [*differences(plain, header(hashes={"days": "a", MEMORY_SETTINGS: "s"}))] == [
+        RunDifference("the settings of the memory have changed")
     ]

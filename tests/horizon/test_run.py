@@ -22,6 +22,7 @@ from pytest_recall.cli import main
 from pytest_recall.memory.resolve import resolve
 from pytest_recall.models.waiting import Break
 from pytest_recall.trials.journal import read_journal
+from pytest_recall.trials.run_stop import RunStop
 from tests.helpers import programs
 from tests.helpers.grader import Grader
 from tests.helpers.persona import amount, write_project
@@ -176,16 +177,18 @@ def test_what_the_first_judge_fails_is_appealed_and_both_are_kept(tmp_path: Path
     assert found["personas"][0]["rangeResults"][0]["questionResults"][0]["primaryScore"]["hallucination"] == 0
 
 
-def test_a_judge_that_cannot_be_asked_about_what_is_known_asks_nothing_and_leaves_nothing(
+def test_a_judge_that_cannot_be_asked_about_what_is_known_asks_nothing_and_the_journal_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_project(tmp_path, models={"judge": MINE("broken")})
     assert main(RUN) == 2
     told = "could not be asked about 2 of 2 known answers of the judge `memory`: no model is there"
     assert capsys.readouterr().err == f"recall: python:mine.py:broken {told}\n"
-    assert not Path("out").exists()
-    assert main([*RUN, "--out", "runs/mine"]) == 2
-    assert not Path("runs").exists()
+    record = read_journal(Path("out"))
+    assert (record.exit_code, record.trials) == (2, ())
+    assert record.stop == RunStop("preflight", f"python:mine.py:broken {told}")
+    # It has asked nothing, so that another judge is no other run.
+    assert main([*RUN, "--judge", MINE("judge")]) == 0
 
 
 @pytest.mark.parametrize(
@@ -486,6 +489,8 @@ def test_somebody_stops_it_and_it_says_how_to_go_on(tmp_path: Path) -> None:
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
+    record = read_journal(Path("out"))
+    assert (record.exit_code, record.stop) == (130, RunStop("interrupted"))
     assert said.splitlines()[-1] == "recall: out: stopped; run the same command again to resume"
     assert ran()["metadata"]["totalEvalsRun"] == ASKED
 

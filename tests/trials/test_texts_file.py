@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,8 +14,9 @@ from hypothesis import strategies as st
 
 from pytest_recall.files.disk import LinkError
 from pytest_recall.files.errors import RecallError
-from pytest_recall.trials.journal import journal_of, read_journal, set_aside
+from pytest_recall.trials.journal import Journal, read_journal, set_aside
 from pytest_recall.trials.record import Header, QuestionRecord
+from pytest_recall.trials.run_journal import run_journal
 from pytest_recall.trials.texts_file import NAME, SHORT, TextsFile, read_texts, restored
 from pytest_recall.trials.trial import Answer, Outcome, Passage, Trial, TrialStep
 from tests.helpers.samples import unhurried
@@ -21,6 +24,13 @@ from tests.helpers.samples import unhurried
 HEADER = Header("r", "2026-03-01", "all", "", "2026-03-01T00:00:00+00:00", False, False, 1, (("q", "dataset"),))
 LONG = "a text that is longer than its own digest would be in a line"
 TEXTS = st.one_of(st.sampled_from(["", "\n\n", LONG, f"{LONG}\n\n{LONG}", f"\n\n{LONG}"]), st.text(max_size=3 * SHORT))
+
+
+@contextmanager
+def journal_of(folder: Path, header: Header) -> Iterator[Journal]:
+    """Hand out the journal of a run that begins at once."""
+    with run_journal(folder, header) as run:
+        yield run.begin()
 
 
 def trial(text: str, *passages: str, ids: tuple[str, ...] = ()) -> Trial:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from pytest_recall.datasets.cases import DatasetCases
 from pytest_recall.datasets.dataset import Question
 from pytest_recall.datasets.membench_run import MembenchResult, newest, unjudged, with_passages_of
 from pytest_recall.datasets.questions import ABSTAINING, PAPER, judges_of
-from pytest_recall.files.errors import CaseError, RecallError, StoppedError
+from pytest_recall.files.errors import CaseError, RecallError
 from pytest_recall.files.pace import Pace
 from pytest_recall.files.wording import one_line
 from pytest_recall.judges import paper
@@ -25,11 +25,10 @@ from pytest_recall.judges.panel import Panel
 from pytest_recall.models.model_notes import NAME, ModelNotes
 from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.cost import Spend, spend_of
-from pytest_recall.trials.drive import IN_A_ROW, Driver, SpentError
-from pytest_recall.trials.execution import Result, called, with_result
-from pytest_recall.trials.journal import journal_of
+from pytest_recall.trials.drive import IN_A_ROW, Driver
+from pytest_recall.trials.execution import Result, called, ended_by, with_result
 from pytest_recall.trials.model_calls import RunModels
-from pytest_recall.trials.record import Header
+from pytest_recall.trials.run_journal import RunJournal
 from pytest_recall.trials.run_stop import RunStop
 from pytest_recall.trials.trial import ANSWERED, Answer, Outcome, Trial, Verdict
 
@@ -66,18 +65,23 @@ class AnswerJudge:
 
     def __init__(self, bench: DatasetCases, panel: Panel, rubric: Settings, calls: RunModels, folder: Path) -> None:
         self.calls = calls
-        self.notes = ModelNotes(
-            folder / NAME,
-            [("judge", one) for one in panel.roles.values()],
-            lambda: calls.memory.places,
-            replayed=calls.mode == "replay",
-        )
+        self._folder = folder
         self._bench = bench
         self._panel = panel
         # What is replayed was tried with the known answers when it was recorded.
         self._judge = ModelJudge(PAPER, panel, rubric, "off" if calls.mode == "replay" else rubric.judge.preflight)
         self._metric = f"{bench.dataset.format}_judge"
         self._known_answers: list[tuple[Call, ...]] = []
+
+    @cached_property
+    def notes(self) -> ModelNotes:
+        """What is noted on the models, once it is known whether earlier answers are kept."""
+        return ModelNotes(
+            self._folder / NAME,
+            [("judge", one) for one in self._panel.roles.values()],
+            lambda: self.calls.memory.places,
+            replayed=self.calls.mode == "replay",
+        )
 
     @property
     def name(self) -> str:
@@ -92,7 +96,8 @@ class AnswerJudge:
         """
         with self.calls.about("", kept=False) as sheet:
             self._judge.ready()
-        self._known_answers.append(tuple(sheet.calls))
+        if sheet.calls:
+            self._known_answers.append(tuple(sheet.calls))
 
     def asked(self, trial: Trial) -> _Asked | None:
         """Return what is asked about an answer; None where there is none, or the paper has no rule for it."""
@@ -115,21 +120,23 @@ class AnswerJudge:
         The first one has the calls about the known answers as well. Raises SpentError for a call that cannot be paid
         for.
         """
-        error, blank = "", asked.blank
+        error, ended, blank = "", "", asked.blank
         with self.calls.about(trial.case_id) as sheet:
             try:
                 found: Verdict = called("judge paper", asked.decide, ())
             except CaseError as problem:
-                error = one_line(str(problem))
+                error, ended = one_line(str(problem)), ended_by(problem)
                 found = replace(blank, reason=error)
             else:
                 reason = one_line(found.reason)
                 found = replace(found, judge=blank.judge, panel=blank.panel, asked=blank.asked, reason=reason)
             sheet.whole = found.passed is not None
         known = self._known_answers.pop() if self._known_answers else ()
-        return self.with_verdict(trial, found, (*known, *sheet.calls), error)
+        return self.with_verdict(trial, found, (*known, *sheet.calls), error, ended)
 
-    def with_verdict(self, trial: Trial, verdict: Verdict, calls: tuple[Call, ...], error: str = "") -> Trial:
+    def with_verdict(
+        self, trial: Trial, verdict: Verdict, calls: tuple[Call, ...], error: str = "", ended: str = ""
+    ) -> Trial:
         """Return the trial with a verdict that takes the place of what words, or the same models, have decided."""
         others = tuple(one for one in trial.verdicts if one.panel and one.panel != verdict.panel)
         passed = verdict.passed
@@ -139,6 +146,7 @@ class AnswerJudge:
             measures={**(unjudged(trial).measures or {}), self._metric: None if passed is None else float(passed)},
             error=error,
             stage="judge paper" if error else "",
+            ended_by=ended,
         )
         return with_result(trial, result, calls)
 
@@ -160,20 +168,20 @@ def _case(question: Question, call: JudgeCall) -> Case:
 
 def judge_all(
     found: MembenchResult,
-    folder: Path,
+    run: RunJournal,
     judge: AnswerJudge,
-    header: Header,
     *,
     threads: int,
     keeps_failed: bool,
     tell: Callable[[str], None],
 ) -> JudgingResult:
-    """Judge the answers that are in `found`, but for those on which the journal in `folder` has the verdict.
+    """Judge the answers that are in `found`, but for those on which the journal of the `run` has the verdict.
 
     Each trial with a new verdict is a further line of the journal. Up to `threads` answers are judged at once. Five in
     a row without a verdict stop it, unless what failed is kept, or is replayed. Raises RecallError where no question
-    has an answer, for a judge that must not judge, and for a run that a person stops.
+    has an answer, and for a judge that must not judge.
     """
+    folder = run.folder
     asked = {trial.case_id: one for trial in found.trials if (one := judge.asked(trial)) is not None}
     if not asked:
         raise RecallError(
@@ -195,44 +203,32 @@ def judge_all(
     again = [one._replace(calls=()) for id, one in said.items() if _overtaken(one, passages.get(id))]
     # What these have said before they were others must not stand there as theirs until it is said anew.
     again += [one._replace(calls=()) for one in _outdated(found, {id: asked[id] for id in asked if id not in said})]
-    if again:
-        with journal_of(folder, header) as journal:
-            for trial in again:
-                journal.append(with_passages_of(trial, passages.get(trial.case_id)))
-            journal.end(0)
+    for trial in again:
+        run.begin().append(with_passages_of(trial, passages.get(trial.case_id)))
     if left := [id for id in asked if id not in said]:
         free = keeps_failed or judge.calls.mode == "replay"
-        try:
-            judge.ready()
-        except SpentError as error:
-            stop = error.stop
+        stop = run.try_judges(judge.ready, judge.calls.memory)
+        journal = run.begin()
+        # What was called for an answer that could not be judged to its end has cost its money.
         with (
-            journal_of(folder, header) as journal,
             Driver(
                 threads=threads,
                 closed=judge.calls.closed,
                 in_a_row=None if free else IN_A_ROW,
                 redact=judge.calls.redact,
             ) as driver,
+            judge.calls.memory.written(journal.spent),
         ):
-            # What was called for an answer that could not be judged to its end has cost its money.
-            with judge.calls.memory.written(journal.spent):
-                pace = Pace()
-                try:
-                    for trial in driver.ask(
-                        () if stop else (partial(judge.judged, trials[id], asked[id]) for id in left)
-                    ):
-                        said[trial.case_id] = trial
-                        judge.notes.write()
-                        # What is held of a trial has no passages, and its line in the journal has them.
-                        journal.append(with_passages_of(trial, passages.get(trial.case_id)))
-                        if len(said) % EVERY == 0:
-                            rest = len(asked) - len(said)
-                            tell(f"{len(said):,} of {len(asked):,} answers judged{pace.text(len(left) - rest, rest)}")
-                except KeyboardInterrupt:
-                    raise StoppedError(f"{folder}: stopped; run the same command again to resume") from None
-            stop = stop or driver.stop
-            journal.end(0 if stop is None else 2, stop)
+            pace = Pace()
+            for trial in driver.ask(() if stop else (partial(judge.judged, trials[id], asked[id]) for id in left)):
+                said[trial.case_id] = trial
+                judge.notes.write()
+                # What is held of a trial has no passages, and its line in the journal has them.
+                journal.append(with_passages_of(trial, passages.get(trial.case_id)))
+                if len(said) % EVERY == 0:
+                    rest = len(asked) - len(said)
+                    tell(f"{len(said):,} of {len(asked):,} answers judged{pace.text(len(left) - rest, rest)}")
+        stop = stop or driver.stop
     judged = tuple(said[id] for id in asked if id in said)
     return JudgingResult(
         found=found._replace(trials=tuple(said.get(id, trial) for id, trial in trials.items())),

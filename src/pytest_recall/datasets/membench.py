@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from array import array
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import fsum
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from pytest_recall.metrics.intervals import Mean, percentiles
 from pytest_recall.metrics.measures import MEASURES
 from pytest_recall.metrics.repeated import Answers, IngestSpread, RepeatedMean, repeated_mean
 from pytest_recall.models.fingerprint import Fingerprint
+from pytest_recall.trials.earlier_run import RunDifference
 from pytest_recall.trials.evidence import NAMELESS
 from pytest_recall.trials.record import QuestionRecord
 from pytest_recall.trials.trial import ANSWERED, Outcome, Trial
@@ -452,13 +453,17 @@ MADE_OF = ("code", "packages")
 """The arguments that say what a memory is made of: where they have changed, what was asked before is of another one."""
 
 
-def differences(before: Mapping[str, Any], after: Arguments) -> list[str]:
-    """Return what has changed between what a journal was asked and what a run asks, in words."""
+def differences(before: Mapping[str, Any], after: Arguments) -> Iterator[RunDifference]:
+    """Yield what has changed between what a journal was asked and what a run asks, and of the memory itself."""
     now = asked_of(after)
-    return [f"`{name}` was {before.get(name)!r} and is {now[name]!r}" for name in now if before.get(name) != now[name]]
+    for name in now:
+        if before.get(name) != now[name]:
+            yield RunDifference(f"`{name}` was {before.get(name)!r} and is {now[name]!r}")
+    if remade := _remade(before, after):
+        yield RunDifference(remade, asks_again=True)
 
 
-def remade(before: Mapping[str, Any], after: Arguments) -> str:
+def _remade(before: Mapping[str, Any], after: Arguments) -> str:
     """Return in words what of the memory itself has changed since; empty if nothing has, or that is not known."""
     if after.code.startswith(TOKENS):
         return "" if before["code"] == after.code else "the memory has returned other numbers of tokens"

@@ -31,14 +31,13 @@ from pytest_recall.datasets.membench import (
     is_open,
     kept,
     plain,
-    remade,
 )
 from pytest_recall.datasets.questions import JUDGE
 from pytest_recall.datasets.reader_floors import NO_EVIDENCE, ReaderFloor, is_unknown
 from pytest_recall.datasets.reading import PassageReader
 from pytest_recall.datasets.rescoring import LONGEST, PASSAGES
 from pytest_recall.files import clock
-from pytest_recall.files.errors import CaseError, RecallError, StoppedError
+from pytest_recall.files.errors import CaseError, RecallError
 from pytest_recall.files.pace import Pace
 from pytest_recall.judges.built_in import benchmark
 from pytest_recall.memory.client import Client
@@ -56,6 +55,7 @@ from pytest_recall.replay.exchange import Call
 from pytest_recall.schedule.boxes import DATASET
 from pytest_recall.trials.cost import Spend, of_run, spend_of, total
 from pytest_recall.trials.drive import IN_A_ROW, Driver
+from pytest_recall.trials.earlier_run import earlier_run
 from pytest_recall.trials.evidence import UNNAMED
 from pytest_recall.trials.execution import (
     CallSummary,
@@ -66,10 +66,11 @@ from pytest_recall.trials.execution import (
     make_trial,
     with_result,
 )
-from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_header, read_journal, told_aside
+from pytest_recall.trials.journal import NAME, is_begun, read_header, read_journal
 from pytest_recall.trials.model_calls import RunModels, source_of
 from pytest_recall.trials.record import Header, Record, settings_of
 from pytest_recall.trials.repeat_folders import set_aside_all
+from pytest_recall.trials.run_journal import RunJournal
 from pytest_recall.trials.run_stop import RunStop
 from pytest_recall.trials.trial import ANSWERED, UNJUDGED, Answer, Outcome, Passage, Trial, TrialStep
 
@@ -123,34 +124,28 @@ def begun(
     if not is_begun(folder):
         return None
     record = read_journal(folder)
-    before = _asked_for(folder, record.header)
-    if changed := differences(before, arguments):
-        raise RecallError(
-            f"{folder / NAME}: holds another run: {'; '.join(changed)}; name another --out, or give the same options"
-            " as before"
-        )
-    why = "--fresh" if fresh else _rerun_reason(folder, record.exit_code, before, arguments, client, notes)
-    if not why or not record.trials:
-        return record
-    there = set_aside_all(folder, (NOTE, MODEL_NOTES))
-    if notes is not None:
-        notes.reload()
-    tell(told_aside(arguments.memory, why, there))
-    return None
+
+    def set_aside() -> Path:
+        there = set_aside_all(folder, (NOTE, MODEL_NOTES))
+        if notes is not None:
+            notes.reload()
+        return there
+
+    return earlier_run(
+        folder,
+        record,
+        differences(_asked_for(folder, record.header), arguments),
+        fresh=fresh,
+        rerun_reason=partial(_rerun_reason, folder, record, client, notes),
+        set_aside=set_aside,
+        tell=tell,
+        memory=arguments.memory,
+    )
 
 
-def _rerun_reason(
-    folder: Path,
-    exit_code: int | None,
-    before: Mapping[str, object],
-    arguments: Arguments,
-    client: Client | None,
-    notes: ModelNotes | None,
-) -> str:
-    """Return in words why a run is asked again; empty if it is not."""
-    why = remade(before, arguments)
-    if not why and client is not None:
-        why = rerun_reason(folder, client, ended=exit_code == 0)
+def _rerun_reason(folder: Path, record: Record, client: Client | None, notes: ModelNotes | None) -> str:
+    """Return in words why a run is asked again, of which nothing is seen to differ; empty if it is not."""
+    why = "" if client is None else rerun_reason(folder, client, ended=record.is_whole)
     return why or ("" if notes is None else notes.reason)
 
 
@@ -246,8 +241,8 @@ def is_finished(
     if not is_begun(folder):
         return False
     record = read_journal(folder)
-    before, trials = _asked_for(folder, record.header), newest(record)
-    if differences(before, arguments) or _rerun_reason(folder, record.exit_code, before, arguments, client, notes):
+    trials = newest(record)
+    if [*differences(_asked_for(folder, record.header), arguments)] or _rerun_reason(folder, record, client, notes):
         return False
     return all(id in trials and (keeps_failed or not is_open(trials[id])) for id in bench.entries)
 
@@ -274,8 +269,8 @@ def arguments_of(bench: DatasetCases, client: Client) -> Arguments:
     )
 
 
-def header_of(folder: Path, bench: DatasetCases, arguments: Arguments) -> Header:
-    """Return the header of a run that begins now."""
+def header_of(folder: Path, bench: DatasetCases, arguments: Arguments, budget: float | None) -> Header:
+    """Return the header of a run that begins now; the budget is that of the whole command, in US dollars."""
     now = clock.now()
     return Header(
         run=folder.resolve().name,
@@ -290,13 +285,14 @@ def header_of(folder: Path, bench: DatasetCases, arguments: Arguments) -> Header
         questions=len(bench.entries),
         settings=settings_of(**plain(arguments)),
         source_kind=DATASET,
+        budget=budget,
     )
 
 
 def go_on(
     bench: DatasetCases,
     client: Client,
-    folder: Path,
+    run: RunJournal,
     arguments: Arguments,
     *,
     allowed: bool,
@@ -306,46 +302,48 @@ def go_on(
     reader: PassageReader | None = None,
     floor: ReaderFloor | None = None,
     models: RunModels | None = None,
+    first: Callable[[], RunStop | None] = lambda: None,
     at_once: AtOnce | None = None,
     filled: Path | None = None,
 ) -> MembenchResult:
-    """Ask the questions that the journal in `folder` has no answer to yet, and return what all of them came to.
+    """Ask the questions that the journal of the `run` has no answer to yet, and return what all of them came to.
 
     A question that failed is asked again, and five of them in a row stop the run, unless it `keeps_failed` ones.
     `allowed` says that a memory may be reset that is not empty; `tell` takes sentences for the caller; `fresh` asks
     all of them; the `reader` answers where the memory returns passages alone, as far as that can be paid for;
     `models` says how models are asked, and hears those of the memory itself;
+    `first` does what comes before anything is asked, and returns why nothing is to be;
     `at_once` says how several are asked at a time; `filled` is the folder that says what the memory was told, where
     that is not the journal's.
-    Raises RecallError, also for a run that a person stops; what was asked is in the journal.
+    Raises RecallError; what was asked is in the journal.
     """
+    folder, header = run.folder, run.header
     _, missing = metrics_of(bench.dataset.format, client.whole)
     if missing and floor is None:  # It was told of the memory.
         tell(missing)
     total = len(bench.entries)
     # A run has one memory: for its repeats the first folder decides, and for floors the tokens that it has returned.
-    noted, first = floor is None, filled in (None, folder)
+    noted, decides = floor is None, filled in (None, folder)
     read_by: ModelNotes | None = None
     if reader is not None:
         read_by = reader_notes(folder, reader.model, reader.calls, replayed=reader.calls.mode == "replay")
-    record = begun(folder, arguments, client if noted and first else None, read_by, fresh=fresh, tell=tell)
+    record = begun(folder, arguments, client if noted and decides else None, read_by, fresh=fresh, tell=tell)
     trials = {} if record is None else {id: _lean(trial) for id, trial in newest(record).items()}
     done = frozenset(id for id, trial in trials.items() if keeps_failed or not is_open(trial))
     if trials:
         tell(f"{folder}: {kept(trials.values(), total, keeps_failed)}")
-    read = (id for id in done if (answer := trials[id].answer) is not None and answer.by == "model")
-    if reader is not None and (unrecorded := reader.calls.unrecorded(read)):
-        tell(f"{folder}: {unrecorded:,} of the answers are not recorded; --fresh asks and records all of them")
-    stop: RunStop | None = None
     # What a recording has not is told of all questions at once: to look for it costs nothing.
     free = keeps_failed or (reader is not None and reader.calls.mode == "replay")
     before = EarlierAnswers(len(done), (record.header.date,)) if record is not None and done else EarlierAnswers()
-    if len(done) < total:
+    stop = first() if len(done) < total else None
+    read = (id for id in done if (answer := trials[id].answer) is not None and answer.by == "model")
+    if reader is not None and (unrecorded := reader.calls.unrecorded(read)):
+        tell(f"{folder}: {unrecorded:,} of the answers are not recorded; --fresh asks and records all of them")
+    if len(done) < total and stop is None:
         told = clock.monotonic()
         places = set[tuple[str, int | None]]() if models is None else models.memory.places
         resumes = record is not None
         note = InputsNote(folder, lambda: client.inputs(places), resumes=resumes) if noted else None
-        header = header_of(folder, bench, arguments)
         # A run that resumes a killed one has its stores, and empties them.
         name = f"{folder.resolve()} {(header if record is None else record.header).started}"
         if at_once is not None:
@@ -366,7 +364,6 @@ def go_on(
                 mark=FilledMark((filled or folder) / FILLED, client.name),
                 calls=None if models is None else models.memory,
             ) as handed,
-            journal_of(folder, header) as journal,
             # What is asked at once stops by itself, and what has begun by then is paid for, and taken.
             Driver(
                 closed=closed if at_once is None else _is_free,
@@ -374,6 +371,7 @@ def go_on(
                 redact=None if models is None else models.redact,
             ) as driver,
         ):
+            journal = run.begin()
 
             def keep(trial: Trial) -> None:
                 if note is not None:
@@ -393,13 +391,10 @@ def go_on(
                         if clock.monotonic() - told >= EVERY:
                             told = clock.monotonic()
                             tell(f"{count:,} of {total:,} questions{pace.text(count - len(done), total - count)}")
-                except KeyboardInterrupt:
-                    raise StoppedError(f"{folder}: stopped; run the same command again to resume") from None
                 finally:
                     for trial in handed.rest():
                         keep(driver.clean(trial))
             stop = driver.stop
-            journal.end(0 if stop is None else 2, stop)
         record = read_journal(folder)
     found = tuple(unjudged(trials[id]) for id in bench.entries if id in trials)
     return MembenchResult(found, total, record, stop, before)

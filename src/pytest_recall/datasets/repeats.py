@@ -13,6 +13,7 @@ from pytest_recall.datasets.membench_run import MembenchResult, read_figures
 from pytest_recall.files.errors import RecallError
 from pytest_recall.trials.cost import Spend, total
 from pytest_recall.trials.repeat_folders import begun_repeats
+from pytest_recall.trials.run_stop import RunStop
 from pytest_recall.trials.trial import Trial
 
 
@@ -31,6 +32,13 @@ class Ingest(NamedTuple):
     def unfinished(self) -> bool:
         """Whether questions were not asked, or answers not judged, that the same command will come to."""
         return len(self.found.trials) < self.found.total or (self.judged is not None and self.judged.left > 0)
+
+    @property
+    def stop(self) -> RunStop | None:
+        """Why questions were not asked, or answers not judged; None if all were."""
+        if len(self.found.trials) < self.found.total:
+            return self.found.stop
+        return self.judged.stop if self.judged is not None and self.judged.left else None
 
     @property
     def spend(self) -> Spend:

@@ -70,7 +70,7 @@ class Parts:
         """Return what is noted in the folder of a run on its models."""
         return ModelNotes(
             folder / MODEL_NOTES,
-            self.models.items(),
+            (("answer model" if role == "answer" else role, one) for role, one in self.models.items()),
             lambda: self.calls.memory.places,
             replayed=self.calls.mode == "replay",
             resumes=resumes,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from pytest_recall.datasets.model_usage import ModelUsage
+from pytest_recall.files.duration import show_duration
 from pytest_recall.files.wording import plural
 from pytest_recall.horizon.aggregates import result_json
 from pytest_recall.horizon.evaluation import CheckpointTrial
@@ -18,6 +19,7 @@ from pytest_recall.horizon.published import PublishedRun, Stop
 from pytest_recall.horizon.question import Checkpoint
 from pytest_recall.memory.selector import DISPLAYED
 from pytest_recall.results.stop_text import stop_text
+from pytest_recall.trials.earlier_run import RunDifference
 from pytest_recall.trials.record import settings_of
 from pytest_recall.trials.run_stop import RunStop
 
@@ -34,9 +36,6 @@ MODEL_CODE = {role: f"code of the {role} model" for role in ("answer", "judge", 
 """Hashes of the models that are code of the user, by their roles."""
 _CODE = (MEMORY_CODE, *MODEL_CODE.values())
 _SINGULAR = (*_CODE, "story")
-MEMORY_CHANGED = f"the {MEMORY_CODE} has changed"
-CODE_CHANGED = tuple(f"the {name} has changed" for name in _CODE)
-"""The differences after which a run is asked again, and not refused."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,13 +120,12 @@ class Configuration:
         return settings_of(**{name: value for name, value in plain.items() if name not in ("type", "timestamp")})
 
 
-def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Return what two headers differ in, in words.
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[RunDifference]:
+    """Yield what two headers differ in.
 
     When it was, labels for display, and what follows from the judge make no difference.
     """
     passed = {"timestamp", "version", "type", "hallucinationMeasured", *DISPLAYED}
-    found = []
     # A run that is told the days does not write that down.
     before, after = {"feed": "days", **before}, {"feed": "days", **after}
     for name in sorted({*before, *after} - passed):
@@ -138,12 +136,16 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str
             # What the memory and the models were made of is not known of a run of an earlier version.
             names = sorted({*was, *is_} - ({*_CODE} - was.keys()))
             changed = [one for one in names if was.get(one) != is_.get(one)]
-            found += [f"the {one} {'has' if one in _SINGULAR else 'have'} changed" for one in changed]
+            for one in changed:
+                what = "its code" if one == MEMORY_CODE else f"the {one}"
+                have = "has" if one in _SINGULAR else "have"
+                yield RunDifference(f"{what} {have} changed", asks_again=one in _CODE)
         elif name == "ranges" and isinstance(was, list) and isinstance(is_, list):
-            found.append(f"`ranges` was {_labels(was)} and is {_labels(is_)}")
+            yield RunDifference(f"`ranges` was {_labels(was)} and is {_labels(is_)}")
+        elif name == "timeout" and isinstance(was, int) and isinstance(is_, int):
+            yield RunDifference(f"`timeout` was {show_duration(was)} and is {show_duration(is_)}")
         else:
-            found.append(f"`{name}` was {was!r} and is {is_!r}")
-    return found
+            yield RunDifference(f"`{name}` was {was!r} and is {is_!r}")
 
 
 def _labels(ranges: list[Any]) -> str:

@@ -14,7 +14,7 @@ from pytest_recall.cases.memory_part import Unit
 from pytest_recall.datasets.membench import EarlierAnswers
 from pytest_recall.datasets.model_usage import ModelUsage, together
 from pytest_recall.datasets.model_usage_text import lines_of
-from pytest_recall.files.errors import CaseError, RecallError, StoppedError
+from pytest_recall.files.errors import CaseError, RecallError
 from pytest_recall.files.wording import plural
 from pytest_recall.horizon.ask import Asker, name_of, now, planned
 from pytest_recall.horizon.evaluation import HANDED_OUT, CheckpointTrial, summarize
@@ -28,17 +28,21 @@ from pytest_recall.horizon.question import BenchQuestion, Checkpoint
 from pytest_recall.horizon.result import Reached, duration, query_ms, result, usage_json
 from pytest_recall.horizon.retrieval import AskedAfter, RetrievalReport, retrieval
 from pytest_recall.horizon.run_file import PERSONA, RESULT, RunFiles, ToldDays, begun, held, write_result
+from pytest_recall.horizon.run_text import unasked
 from pytest_recall.memory.client import own_time
 from pytest_recall.memory.filled import FILLED
 from pytest_recall.memory.session import Memory
 from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.metrics.floors import SizedUnit
 from pytest_recall.models.inputs import InputsNote
+from pytest_recall.results.stop_text import stop_text
 from pytest_recall.schedule.boxes import PROFILE
 from pytest_recall.trials.concurrency import Loop
 from pytest_recall.trials.drive import IN_A_ROW, Driver, SpentError
 from pytest_recall.trials.execution import Result, with_result
 from pytest_recall.trials.record import Header, QuestionRecord, Record, Told
+from pytest_recall.trials.run_end import RunFinding, exit_code
+from pytest_recall.trials.run_journal import RunJournal, run_journal
 from pytest_recall.trials.run_stop import RunStop
 
 Answered = dict[tuple[str, str], CheckpointTrial]
@@ -69,6 +73,8 @@ class BenchOutcome(NamedTuple):
     """What the models of the memory itself took."""
     kept: str = ""
     """Which answers an earlier command has asked for."""
+    findings: tuple[RunFinding, ...] = ()
+    """What keeps the exit code from 0."""
 
     @property
     def retrieval(self) -> RetrievalReport | None:
@@ -136,15 +142,12 @@ class BenchRun:
 
         Raises RecallError where the folder holds another run, or something breaks; what was asked is kept.
         """
-        try:
-            with held(self._folder):
-                return self._run()
-        except KeyboardInterrupt:
-            raise StoppedError(f"{self._folder}: stopped; run the same command again to resume") from None
-
-    def _run(self) -> BenchOutcome:
-        parts = self._parts
         header = self._header(now())
+        with held(self._folder), run_journal(self._folder, header, self._parts.calls.redact) as run:
+            return self._run(run, header)
+
+    def _run(self, run: RunJournal, header: Header) -> BenchOutcome:
+        parts = self._parts
         record = begun(
             self._folder,
             parts.configuration,
@@ -169,15 +172,18 @@ class BenchRun:
             verb = "is" if total == 1 else "are"
             self._tell(f"{self._folder}: {total - left:,} of {plural(total, 'question')} {verb} answered")
         listens = parts.models or parts.calls.memory.here
-        with parts.calls.listening(f"_bench-{parts.configuration.recordings}") if listens else nullcontext():
+        if listens:
+            parts.calls.record_in(f"_bench-{parts.configuration.recordings}")
+        with parts.calls.listening() if listens else nullcontext():
             self._say_unrecorded(open_)
             if left:
-                self._look()
-            if left or record is None or record.exit_code != 0:
-                outcome = self._asked(header, record, before, open_, left)
+                self._try_judges(run)
+            if left or record is None or not record.is_whole:
+                outcome = self._asked(run, record, before, open_, left)
             else:
                 self._starts.pop()  # Nothing is asked, so that it is not resumed.
                 outcome = self._outcome(parts.checkpoints)
+                outcome = outcome._replace(findings=tuple(self._findings(outcome)))
         write_result(self._folder / RESULT, outcome.result)
         units = tuple(tuple(self._new_units(one.checkpoint)) for one in outcome.reached)
         kept = EarlierAnswers() if record is None else EarlierAnswers(total - left, (record.header.date,))
@@ -189,7 +195,7 @@ class BenchRun:
 
     def _asked(
         self,
-        header: Header,
+        run: RunJournal,
         record: Record | None,
         before: Sequence[CheckpointTrial],
         open_: dict[int, list[BenchQuestion]],
@@ -199,7 +205,7 @@ class BenchRun:
         parts, said = self._parts, self._whole()
         lines = [parts.configuration.header(self._starts[0]), *map(self._line, said)]
         lines += [{"type": "resume", "timestamp": start} for start in self._starts[1:]]
-        with RunFiles(self._folder, header, lines, before) as files:
+        with RunFiles(run.begin(), lines, before) as files:
             if news := [one for one in self._questions() if record is None or one.id not in record.asked]:
                 files.journal.asked(news)
             if left and self._stop is None:
@@ -211,12 +217,32 @@ class BenchRun:
                 if checkpoint not in said and checkpoint.range.label not in files.said:
                     self._reach(files, checkpoint)
             outcome = self._outcome(whole)
-            if outcome.unasked:
-                files.journal.end(2, outcome.stop)
-            else:
+            outcome = outcome._replace(findings=tuple(self._findings(outcome)))
+            if not outcome.unasked:
                 files.tell(summary_line(outcome.result["timestamp"], outcome.result["metadata"]))
-                files.journal.end(0)
+            run.end(exit_code(outcome.findings), outcome.stop)
         return outcome
+
+    def _findings(self, outcome: BenchOutcome) -> Iterator[RunFinding]:
+        """Yield what keeps the exit code from 0."""
+        calls, stop = self._parts.calls, outcome.stop
+        replays = calls.mode == "replay"
+        is_stopped = stop is not None and stop.cause == "undecided"
+        for problem in calls.problems:
+            yield RunFinding("lost", problem)
+        if lost := outcome.lost:
+            again = "--record records them" if replays else "the same command asks them again"
+            have = "has" if lost == 1 else "have"
+            yield RunFinding("lost", f"{plural(lost, 'question')} {have} no points; {again}")
+        if stop is not None and is_stopped:
+            why = stop_text(stop, "question")
+            again = "correct that, and run the same command again to resume"
+            yield RunFinding("left", f"{self._folder}: stopped: {why}; {again}")
+        elif outcome.unasked:
+            for told in unasked(outcome.unasked, outcome.beside, str(self._folder)):
+                yield RunFinding("left", told)
+        if not self.measures and not replays and (is_stopped or lost):
+            yield RunFinding("nothing", "nothing was measured: no question that was asked has points")
 
     def _questions(self) -> Iterator[QuestionRecord]:
         """Yield the questions of all checkpoints as they are asked, for whoever reads the journal alone."""
@@ -240,6 +266,7 @@ class BenchRun:
             questions=len(self._planned),
             settings=configuration.settings,
             source_kind=PERSONA,
+            budget=None if (balance := self._parts.calls.balance) is None else balance.budget,
         )
 
     def _trials_of(self, record: Record) -> list[CheckpointTrial]:
@@ -267,15 +294,18 @@ class BenchRun:
             told = f"{unrecorded:,} of the answered questions {verb} not recorded, and not asked again"
             self._tell(f"{self._folder}: {told}; name another --out to record all of them")
 
-    def _look(self) -> None:
+    def _try_judges(self, run: RunJournal) -> None:
         """Try the judge with known answers. Raises RecallError for one that must not judge."""
         parts = self._parts
-        if self._preflight and parts.calls.mode != "replay" and isinstance(parts.judge, PanelJudge):
-            try:
-                with parts.calls.about("", kept=False):
-                    parts.judge.ready()
-            except SpentError as error:
-                self._stop = error.stop
+        judge = parts.judge
+
+        def ready() -> None:
+            assert isinstance(judge, PanelJudge)
+            with parts.calls.about("", kept=False):
+                judge.ready()
+
+        if self._preflight and parts.calls.mode != "replay" and isinstance(judge, PanelJudge):
+            self._stop = run.try_judges(ready, parts.calls.memory)
 
     def _whole(self) -> Sequence[Checkpoint]:
         """Return the checkpoints up to the first one that has a question which was not asked."""
@@ -486,7 +516,8 @@ class BenchRun:
         reached = self._reached(checkpoints)
         stamps = [one.timestamp for _, every in reached for one in every]
         planned = {(one.range.label, question.id) for one in self._parts.checkpoints for question in one.asked}
-        unasked = len(planned - self._done.keys())
+        left = len(planned - self._done.keys())
+        stop = self._stop if left else None
         plain = result(
             self._parts.configuration,
             reached,
@@ -494,8 +525,8 @@ class BenchRun:
             pairs=len(self._parts.questions),
             ingest_ms=self._ingest_ms,
             duration_ms=duration(self._starts, stamps),
-            unasked=unasked,
-            stop=self._stop,
+            unasked=left,
+            stop=stop,
         )
         lines: tuple[str, ...] = ()
         if self._parts.calls.memory.here and reached:
@@ -506,8 +537,8 @@ class BenchRun:
                     "ingest": usage_json(told),
                     "question": usage_json(asked),
                 }
-        beside = len(planned) - unasked - sum(len(every) for _, every in reached)
-        return BenchOutcome(plain, reached, unasked, beside, self._stop, model_lines=lines)
+        beside = len(planned) - left - sum(len(every) for _, every in reached)
+        return BenchOutcome(plain, reached, left, beside, stop, model_lines=lines)
 
     def _question_models(self, reached: Iterable[Reached]) -> ModelUsage:
         """Return what the models of the memory itself took for a question on average."""

@@ -16,15 +16,16 @@ from pytest_recall.files.json_lines import Appended, objects
 from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.horizon.evaluation import CheckpointTrial
 from pytest_recall.horizon.published import evaluation_of, failure_line, question_line
-from pytest_recall.horizon.result import CODE_CHANGED, MEMORY_CHANGED, Configuration, differences
+from pytest_recall.horizon.result import Configuration, differences
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.filled import FilledMark
 from pytest_recall.models.inputs import NAME as NOTE
 from pytest_recall.models.inputs import rerun_reason
 from pytest_recall.models.model_notes import NAME as MODEL_NOTES
 from pytest_recall.models.model_notes import ModelNotes
-from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_journal, set_aside, told_aside
-from pytest_recall.trials.record import Header, Record
+from pytest_recall.trials.earlier_run import earlier_run
+from pytest_recall.trials.journal import NAME, Journal, is_begun, read_journal, set_aside
+from pytest_recall.trials.record import Record
 
 QUESTIONS = "questions.jsonl"
 FAILURES = "failures.jsonl"
@@ -80,10 +81,9 @@ def begun(
 ) -> Record | None:
     """Return the journal of a run of this configuration in `folder`, None if there is none. Raises RecallError.
 
-    One that has asked nothing yet, nor paid for anything, is none. Where only what the memory is made of has changed,
-    or what the models are that the `notes` are on, or with `fresh`, the run is set aside with the files `beside` it,
-    which `tell` is told; so is a run that came to its end, where that cannot be known, unless it is named as one that
-    the command `resumes`.
+    Where only what the memory is made of has changed, or what the models are that the `notes` are on, or with `fresh`,
+    the run is set aside with the files `beside` it, which `tell` is told; so is a run that came to its end, where that
+    cannot be known, unless it is named as one that the command `resumes`.
     """
     if not is_begun(folder):
         if (folder / QUESTIONS).is_file():
@@ -92,23 +92,22 @@ def begun(
     record = read_journal(folder)
     if record.header.source_kind != PERSONA:
         raise RecallError(f"{folder}: holds a run of another kind; name another --out")
-    if not record.trials and not record.calls:
-        (folder / NAME).unlink()
-        return None
-    changed = differences(record.header.settings, configuration.settings)
-    if any(one not in CODE_CHANGED for one in changed):
-        raise RecallError(
-            f"{folder}: holds another run: {'; '.join(changed)}; name another --out, or give the same options as before"
-        )
-    news = ("its code has changed" if one == MEMORY_CHANGED else one for one in changed)
-    why = "--fresh" if fresh else " and ".join(news)
-    why = why or rerun_reason(folder, client, ended=record.exit_code == 0 and not resumes) or notes.reason
-    if not why:
-        return record
-    there = set_aside(folder, (*FILES, FAILURES, NOTE, MODEL_NOTES, *beside))
-    notes.reload()
-    tell(told_aside(configuration.memory, why, there))
-    return None
+
+    def moved() -> Path:
+        there = set_aside(folder, (*FILES, FAILURES, NOTE, MODEL_NOTES, *beside))
+        notes.reload()
+        return there
+
+    return earlier_run(
+        folder,
+        record,
+        differences(record.header.settings, configuration.settings),
+        fresh=fresh,
+        rerun_reason=lambda: rerun_reason(folder, client, ended=record.is_whole and not resumes) or notes.reason,
+        set_aside=moved,
+        tell=tell,
+        memory=configuration.memory,
+    )
 
 
 def write_result(path: Path, result: Mapping[str, Any]) -> None:
@@ -133,21 +132,19 @@ class RunFiles:
     """The journal of a run, and the published files that are written from it as it goes; a context manager.
 
     `progress` are the lines that `progress.jsonl` begins with, `before` the trials that the journal has. Raises
-    OSError, and RecallError if another process is writing the journal.
+    OSError.
     """
 
     def __init__(
         self,
-        folder: Path,
-        header: Header,
+        journal: Journal,
         progress: Iterable[Mapping[str, Any]],
         before: Iterable[CheckpointTrial],
     ) -> None:
-        self.folder = folder
+        self.journal, folder = journal, journal.folder
         self.said: set[str] = set()
         """The checkpoints whose lines this process has added."""
         with ExitStack() as stack:
-            self.journal = stack.enter_context(journal_of(folder, header))
             # Written again: a run may have been killed after a line of the journal and before theirs.
             written = [question_line(one) for one in before]
             failed = [line for one in written if (line := failure_line(one)) is not None]

@@ -9,8 +9,7 @@ the commit that the run was pushed with stand after the end mark.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from datetime import date
 from pathlib import Path
 from types import TracebackType
@@ -224,25 +223,6 @@ def is_begun(folder: Path) -> bool:
         return False
 
 
-@contextmanager
-def journal_of(folder: Path, header: Header) -> Iterator[Journal]:
-    """Begin a journal in the folder, or resume the one that is there; its texts are beside it. Raises OSError.
-
-    Raises RecallError if another process is writing it.
-    """
-    fresh = not is_begun(folder)
-    if not fresh:
-        journal = Journal.continued(folder)
-        journal.resume(header.started, None, "", "")
-    else:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / NAME).unlink(missing_ok=True)
-        journal = Journal(folder, header)
-    with journal:
-        journal.texts = TextsFile(folder, fresh=fresh)
-        yield journal
-
-
 def set_aside(folder: Path, beside: Iterable[str] = ()) -> Path:
     """Move the journal in `folder`, and what is `beside` it, into a folder of its own in it, and return that.
 
@@ -258,11 +238,6 @@ def set_aside(folder: Path, beside: Iterable[str] = ()) -> Path:
         if (folder / name).exists():
             (folder / name).rename(there / name)
     return there
-
-
-def told_aside(memory: str, why: str, there: Path) -> str:
-    """Return what to say of a journal that was set aside in `there`."""
-    return f"{memory}: {why}; all questions are asked again; the earlier ones are in {there}"
 
 
 def read_header(folder: Path) -> Header:

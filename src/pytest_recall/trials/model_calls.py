@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -163,7 +164,7 @@ class RunModels:
         self._cassettes: CommandCassettes | None = None
         self._upstream = False
         self._heard: dict[str, bool] = {}
-        self._say: Callable[[str], None] | None = None
+        self._says: list[Callable[[str], None]] = []
         self.problems: list[str] = []
         self.memory = MemoryModelCalls(
             self._player, rubric, here=here, tape=lambda: open_tape(rubric), closed=lambda: self.closed()
@@ -176,7 +177,7 @@ class RunModels:
 
     def model(self, selector: str, kind: CallKind, root: Path, say: Callable[[str], None], *, ready: bool) -> Counted:
         """Return the model for calls of `kind`. Raises RecallError if there is none, or something is missing for it."""
-        self._say = say
+        self._says[:] = [say]
         self._upstream |= parse(selector).kind != "python"
         found = model_of(selector, kind, player=self._player, root=root, say=say, ready=ready, timeout=self._timeout)
         return Counted(found, kind)
@@ -199,12 +200,12 @@ class RunModels:
         """Return why no further call may begin; None if one may."""
         return None if self._meter is None else self._meter.closed()
 
-    @contextmanager
-    def listening(self, scenario: str, repeat: int = 1) -> Iterator[None]:
-        """Listen to the calls that are made in this block; their cassettes are in the folder `scenario`.
+    def apart(self) -> RunModels:
+        """Return how other models of the same run are asked, whose cassettes are in another folder."""
+        return copy(self)
 
-        Each `repeat` of the same has its own cassettes.
-        """
+    def record_in(self, scenario: str, repeat: int = 1) -> None:
+        """Have the cassettes in the folder `scenario`; each `repeat` of the same has its own."""
         self._cassettes = CommandCassettes(
             player=self._player,
             place=self._place,
@@ -213,6 +214,10 @@ class RunModels:
             scenario=scenario,
             repeat=repeat,
         )
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Listen to the calls that are made in this block."""
         self._player.listens = self.memory.here
         watch = Watch(self._player)
         try:
@@ -221,12 +226,12 @@ class RunModels:
         finally:
             watch.close()
             silent = [name for name, heard in self._heard.items() if not heard]
-            if self._say is not None and self.mode != "off":
+            for say in self._says if self.mode != "off" else ():
                 if silent:
-                    self._say(answered_itself(silent, replays=self.mode == "replay"))
+                    say(answered_itself(silent, replays=self.mode == "replay"))
                 if self.memory.heard:
                     made = plural(self.memory.heard, "call")
-                    self._say(f"the memory made {made} to models of its own, which are neither recorded nor replayed")
+                    say(f"the memory made {made} to models of its own, which are neither recorded nor replayed")
 
     @contextmanager
     def about(self, name: str, *, kept: bool = True) -> Iterator[QuestionCalls]:
@@ -254,7 +259,7 @@ class RunModels:
             self._player.leave(lane)
             tape.close()
             self.memory.places |= model_places(tape)
-            for model, heard in sheet.heard.items():
+            for model, heard in sheet.heard.items() if kept else ():
                 self._heard[model] = self._heard.get(model, False) or heard
             if sheet.whole and not tape.problems:
                 self._cassettes.finish(tape, name)

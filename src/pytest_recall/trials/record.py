@@ -471,6 +471,11 @@ class Record(NamedTuple):
     let_through: LetThrough = NOTHING_LET_THROUGH
     """What was called beside all that, and is in no cost."""
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it came to its end, and the same command would ask nothing more."""
+        return self.exit_code in (0, 1) and self.stop is None
+
 
 def settings_of(**given: Any) -> dict[str, Any]:
     """Return what decides a verdict beside the case as plain JSON types, by name, without what is not set."""

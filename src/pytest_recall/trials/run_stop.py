@@ -14,7 +14,8 @@ class RunStop(NamedTuple):
 
     cause: str
     """`budget`, `outage` of a provider, `undecided` after several trials in a row without a verdict, `preflight` of a
-    judging model, `uncollected` files, `pytest` where that or a plugin stops it, `interrupted`, or `deselected`."""
+    judging model, `uncollected` files, `pytest` where that or a plugin stops it, `interrupted`, `deselected`, or the
+    `error` that ends a command."""
     detail: str = ""
     """What the provider, pytest, or the exception of the last trial, the preflight or the first file says; for a
     budget the model without a price."""

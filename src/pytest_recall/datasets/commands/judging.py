@@ -14,9 +14,8 @@ from pytest_recall.cli.common import BUDGET_HELP, add_record, dollars, project, 
 
 if TYPE_CHECKING:
     from pytest_recall.datasets.cases import DatasetCases
-    from pytest_recall.datasets.judged import JudgingResult
+    from pytest_recall.datasets.judged import AnswerJudge
     from pytest_recall.datasets.membench import Arguments
-    from pytest_recall.datasets.membench_run import MembenchResult
     from pytest_recall.datasets.reading import PassageReader
     from pytest_recall.judges.panel import Panel
     from pytest_recall.memory.client import Client
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
     from pytest_recall.replay.budget import Meter
     from pytest_recall.replay.tape import CassetteMode
     from pytest_recall.trials.model_calls import RunModels
+    from pytest_recall.trials.run_journal import RunJournal
+    from pytest_recall.trials.run_stop import RunStop
 
 
 def _panel(args: argparse.Namespace, model: Callable[[str], Model]) -> Panel:
@@ -94,48 +95,77 @@ def budget_of(args: argparse.Namespace, models: Mapping[str, Model]) -> Iterator
 
 
 class AskedModels(NamedTuple):
-    """How the models of a run are asked, its memory's own among them, and the reader, if there is one."""
+    """How the models of an ingest are asked."""
 
-    calls: RunModels
+    calls: RunModels | None = None
+    """The calls of the reader, and those of the memory's own models if it makes them in this process; None where there
+    are neither."""
     reader: PassageReader | None = None
+    judge: AnswerJudge | None = None
+    problems: Sequence[str] = ()
+    """What could not be recorded so far."""
+
+    def try_judge(self, run: RunJournal) -> RunStop | None:
+        """Put known answers to the judges, and return why nothing may be asked. Raises RecallError."""
+        return None if self.judge is None else run.try_judges(self.judge.ready, self.judge.calls.memory)
+
+    def check_recorded(self) -> None:
+        """Raise RecallError for a call that could not be recorded."""
+        from pytest_recall.files.errors import RecallError
+
+        if self.problems:
+            raise RecallError(*self.problems)
 
 
 @contextmanager
 def asked_models(
-    args: argparse.Namespace, arguments: Arguments, meter: Meter | None, number: int
-) -> Iterator[AskedModels | None]:
-    """Hand out the model that answers from passages, if there is to be one, and listen to calls in the block.
+    args: argparse.Namespace,
+    bench: DatasetCases,
+    folder: Path,
+    arguments: Arguments,
+    meter: Meter | None,
+    number: int,
+) -> Iterator[AskedModels]:
+    """Hand out the model that answers from passages and those that judge, if there are some, and listen to their calls.
 
-    These are its own, and those of the memory's models if it makes them in this process; None where there are neither.
     `number` is that of the ingest, counted from 1: each has cassettes of its own, as it finds other passages. Raises
-    RecallError, also for a call that could not be recorded.
+    RecallError.
     """
+    from pytest_recall.datasets.judged import AnswerJudge
     from pytest_recall.datasets.reading import PassageReader
     from pytest_recall.files.errors import RecallError
     from pytest_recall.memory.selector import models_of as models_of_memory
 
     here = models_of_memory(arguments.memory) == "here"
-    if args.reader is None and not here:
-        yield None
+    if args.reader is None and not here and not args.judge:
+        yield AskedModels()
         return
-    mode: CassetteMode = "off" if args.reader is None else recording_of(args).mode
-    calls = _run_models(args, meter, mode, here=here)
+    place, rubric = project()
+    calls = _run_models(args, meter, recording_of(args).mode, here=here)
     scenario = _scenario(arguments)
+    reader = judge = None
     with ExitStack() as stack:
-        reader = None
         if args.reader is not None:
             try:
-                model = calls.model(args.reader, "worker", project()[0].root, say, ready=True)
+                model = calls.model(args.reader, "worker", place.root, say, ready=True)
             except RecallError as error:
                 raise RecallError(*(f"--reader: {message}" for message in error.messages)) from None
             if calls.mode == "replay" and not args.judge:
                 calls.check_recorded([model.name], scenario)
             stack.enter_context(closing(model))
             reader = PassageReader(model=model, prompt=arguments.prompt.partition(" ")[0], calls=calls)
-        stack.enter_context(calls.listening(scenario, number))
-        yield AskedModels(calls, reader)
-    if calls.problems:
-        raise RecallError(*calls.problems)
+        calls.record_in(scenario, number)
+        if args.judge:
+            own = calls.apart()
+            panel = _panel(args, partial(own.model, kind="judge", root=place.root, say=say, ready=True))
+            judge = AnswerJudge(bench, panel, rubric, own, folder)
+            # Judges that are recorded one after the other must not take each other's cassettes.
+            of_judge = f"{scenario}-judge-{sha256(judge.name.encode()).hexdigest()[:6]}"
+            own.record_in(of_judge, number)
+            if own.mode == "replay":
+                own.check_recorded([one.name for one in panel.roles.values()], of_judge)
+        stack.enter_context(calls.listening())
+        yield AskedModels(None if reader is None and not here else calls, reader, judge, calls.problems)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -187,40 +217,3 @@ def check(args: argparse.Namespace, clients: Sequence[Client]) -> None:
         raise RecallError(f"--repeat: {clients[0].name} does not search, so that each ingest gives the same; remove it")
     if args.reader is not None and all(client.answers_only for client in clients):
         raise RecallError(f"--reader: {clients[0].name} answers by itself, and returns no passages; remove it")
-
-
-def judge_answers(
-    args: argparse.Namespace,
-    bench: DatasetCases,
-    found: MembenchResult,
-    folder: Path,
-    arguments: Arguments,
-    meter: Meter | None,
-    number: int,
-) -> tuple[str, JudgingResult]:
-    """Return the judges in one text, and what they came to of the ingest of this number. Raises RecallError."""
-    from pytest_recall.datasets.judged import AnswerJudge, judge_all
-    from pytest_recall.datasets.membench_run import header_of
-    from pytest_recall.files.errors import RecallError
-
-    place, rubric = project()
-    calls = _run_models(args, meter, recording_of(args).mode)
-    panel = _panel(args, partial(calls.model, kind="judge", root=place.root, say=say, ready=True))
-    judge = AnswerJudge(bench, panel, rubric, calls, folder)
-    # Judges that are recorded one after the other must not take each other's cassettes.
-    scenario = f"{_scenario(arguments)}-judge-{sha256(judge.name.encode()).hexdigest()[:6]}"
-    if calls.mode == "replay":
-        calls.check_recorded([one.name for one in panel.roles.values()], scenario)
-    with calls.listening(scenario, number):
-        sat = judge_all(
-            found,
-            folder,
-            judge,
-            header_of(folder, bench, arguments),
-            threads=args.concurrency,
-            keeps_failed=args.keep_failed,
-            tell=say,
-        )
-    if calls.problems:
-        raise RecallError(*calls.problems)
-    return judge.name, sat

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import re
 from functools import partial
 from pathlib import Path
@@ -13,17 +14,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_recall.cli.common import LONGEST_WAIT, Commands, counted, names, placeless, project, say
 from pytest_recall.datasets.commands.answer_floors import add_floors, ask_floors, check_floors, shown_floors
 from pytest_recall.datasets.commands.dry_run import dry_run
-from pytest_recall.datasets.commands.exit_code import exit_code, floors_of
+from pytest_recall.datasets.commands.findings import findings_of, floors_of
 from pytest_recall.datasets.commands.judging import (
     add_options,
     asked_models,
     budget_of,
     check,
-    judge_answers,
     models_of,
 )
 from pytest_recall.files.duration import read_duration
 from pytest_recall.files.errors import RecallError
+from pytest_recall.trials.run_end import RunFinding, exit_code
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -307,9 +308,9 @@ def _run_one(asking: _Asking, client: Client) -> int:
     else:
         print("\n".join([*render.membench_lines(arguments, summary, result.failed, result.kept), *told]))
     keeps = {"replays": args.replay is not None, "keeps": args.keep_failed}
-    codes = [exit_code(result, asking.floors, **keeps)]
-    codes += [exit_code(RepeatedResult((one,), 1), {}, **keeps, name=f"{name}: ") for name, one in floors.items()]
-    return _ended(max(codes), [one.folder for one in (*result.ingests, *floors.values())])
+    ends = [findings_of(result, asking.floors, **keeps)]
+    ends += [findings_of(RepeatedResult((one,), 1), {}, **keeps, name=f"{name}: ") for name, one in floors.items()]
+    return _ended(max(map(_said, ends)), [one.folder for one in (*result.ingests, *floors.values())])
 
 
 def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
@@ -326,7 +327,8 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
     from pytest_recall.memory.selector import title
 
     args, bench = asking.args, asking.bench
-    runs, codes = [], []
+    runs = []
+    codes = []
     floors: dict[str, dict[str, Ingest]] = {}
     broken: dict[str, str] = {}
     wanted: list[tuple[Client, Arguments, Path]] = []
@@ -357,11 +359,12 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
         contents = read_figures(folder, title(client.name))._replace(trials=trials)
         runs.append(render.MemoryRun(arguments, found.summary, contents, found.earlier))
         keeps = {"replays": args.replay is not None, "keeps": args.keep_failed}
-        codes.append(exit_code(RepeatedResult((one,), 1), asking.floors, **keeps, name=f"{client.name}: "))
+        codes.append(_said(findings_of(RepeatedResult((one,), 1), asking.floors, **keeps, name=f"{client.name}: ")))
         if args.reader and not client.baseline:
             floors[client.name] = asked
         for name, floor in asked.items():
-            codes.append(exit_code(RepeatedResult((floor,), 1), {}, **keeps, name=f"{client.name}, {name}: "))
+            of_floor = findings_of(RepeatedResult((floor,), 1), {}, **keeps, name=f"{client.name}, {name}: ")
+            codes.append(_said(of_floor))
     compared = render.against_first(runs)
     beside = {
         one.arguments.memory: shown_floors(one.summary, floors[one.arguments.memory], wanted=args.floors)
@@ -384,6 +387,13 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
         say(f"{name}: not in the table, since it broke: {why}; the same command asks it again")
     of_floors = [one.folder for measured in floors.values() for one in measured.values()]
     return _ended(2 if broken else max(codes), [*(folder for _, _, folder in wanted), *of_floors])
+
+
+def _said(found: Sequence[RunFinding]) -> int:
+    """Say what was found at the end of a run, and return its exit code."""
+    for one in found:
+        say(one.text)
+    return exit_code(found)
 
 
 def _ended(code: int, folders: Sequence[Path]) -> int:
@@ -439,16 +449,22 @@ def _asked(
     A `floor` returns passages in place of the memory.
     """
     from pytest_recall.datasets.asking import at_once_of
-    from pytest_recall.datasets.membench_run import go_on
-    from pytest_recall.datasets.repeats import Ingest
+    from pytest_recall.datasets.judged import judge_all
+    from pytest_recall.datasets.membench_run import go_on, header_of
+    from pytest_recall.datasets.repeats import Ingest, RepeatedResult
+    from pytest_recall.trials.run_journal import run_journal
 
     args, bench, _, meter = asking
-    with asked_models(args, arguments, meter, number) as models:
-        reader = None if models is None else models.reader
+    header = header_of(folder, bench, arguments, args.budget)
+    with (
+        run_journal(folder, header, project()[1].redactor(os.environ).redacted) as run,
+        asked_models(args, bench, folder, arguments, meter, number) as models,
+    ):
+        reader = models.reader
         found = go_on(
             bench,
             client,
-            folder,
+            run,
             arguments,
             allowed=args.memory_reset,
             tell=say,
@@ -456,15 +472,22 @@ def _asked(
             fresh=args.fresh,
             reader=reader,
             floor=floor,
-            models=None if models is None else models.calls,
+            models=models.calls,
+            first=partial(models.try_judge, run),
             at_once=at_once_of(args.concurrency, client, reads=reader is not None, accumulate=args.accumulate),
             # All ingests fill the same store, and each of them may be the one that was killed.
             filled=folder if number == 1 else folder.parent,
         )
-    if not args.judge or (args.reader and not found.answered):
-        return Ingest(folder, found)
-    judges, sat = judge_answers(args, bench, found, folder, arguments, meter, number)
-    return Ingest(folder, sat.found, judges, sat)
+        models.check_recorded()
+        one = Ingest(folder, found)
+        if (judge := models.judge) is not None and (found.answered or (found.trials and not args.reader)):
+            sat = judge_all(found, run, judge, threads=args.concurrency, keeps_failed=args.keep_failed, tell=say)
+            models.check_recorded()
+            one = Ingest(folder, sat.found, judge.name, sat)
+        floors = asking.floors if floor is None else {}
+        ended = findings_of(RepeatedResult((one,), 1), floors, replays=args.replay is not None, keeps=args.keep_failed)
+        run.end(exit_code(ended), one.stop)
+    return one
 
 
 def _slug(name: str) -> str:

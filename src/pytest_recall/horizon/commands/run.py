@@ -222,9 +222,9 @@ def _go(args: argparse.Namespace, parts: Parts, folder: Path) -> tuple[int, Benc
     from pytest_recall.horizon.judge import PanelJudge
     from pytest_recall.horizon.run import BenchRun
     from pytest_recall.horizon.run_file import write_result
-    from pytest_recall.horizon.run_text import run_lines, unasked
-    from pytest_recall.results.stop_text import stop_text
+    from pytest_recall.horizon.run_text import run_lines
     from pytest_recall.trials.cost_text import budget_line
+    from pytest_recall.trials.run_end import exit_code
 
     if args.memory_reset and parts.client.private:
         raise RecallError(f"--memory-reset: {parts.client.name} is empty when a run begins; remove the option")
@@ -263,21 +263,9 @@ def _go(args: argparse.Namespace, parts: Parts, folder: Path) -> tuple[int, Benc
             _name(parts), outcome.reached, str(folder), lexical=lexical, found=found, own=own, kept=outcome.kept
         )
         print("\n".join(lines))
-    for problem in parts.calls.problems:
-        say(problem)
-    if outcome.lost:
-        again = "--record records them" if args.replay is not None else "the same command asks them again"
-        say(f"{plural(outcome.lost, 'question')} {'has' if outcome.lost == 1 else 'have'} no points; {again}")
-    if outcome.stop is not None and is_lost:
-        lost = stop_text(outcome.stop, "question")
-        say(f"{folder}: stopped: {lost}; correct that, and run the same command again to resume")
-    elif outcome.unasked:
-        for told in unasked(outcome.unasked, outcome.beside, str(folder)):
-            say(told)
-    if not asked.measures and args.replay is None and (is_lost or outcome.lost):
-        say("nothing was measured: no question that was asked has points")
-        return 1, outcome
-    return (2 if outcome.lost or outcome.unasked or parts.calls.problems else 0), outcome
+    for finding in outcome.findings:
+        say(finding.text)
+    return exit_code(outcome.findings), outcome
 
 
 def _dry_run(args: argparse.Namespace, parts: Parts) -> int:

@@ -1,13 +1,13 @@
-"""Decide on the exit code of `recall memory run`, and say what is left or below its floor."""
+"""Find what is left of a run of `recall memory run`, lost or below its floor."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_recall.cli.common import say
+from pytest_recall.trials.run_end import RunFinding
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pytest_recall.datasets.repeats import Ingest, RepeatedResult
     from pytest_recall.trials.run_stop import RunStop
@@ -35,15 +35,15 @@ def floors_of(given: list[str]) -> dict[str, float]:
     return floors
 
 
-def exit_code(
+def findings_of(
     result: RepeatedResult,
     floors: Mapping[str, float],
     *,
     replays: bool,
     keeps: bool,
     name: str = "",
-) -> int:
-    """Return the exit code of one memory, and say what is wrong, after its `name` where there are several.
+) -> list[RunFinding]:
+    """Return what keeps the exit code of one memory from 0, in sentences after its `name` where there are several.
 
     `floors` are those of the means by metric. Where a run `replays`, answers that are not recorded are left open; where
     it `keeps` questions that failed, these are not.
@@ -52,24 +52,22 @@ def exit_code(
 
     everything = result.summary.everything
     if everything.n and everything.failures == everything.n:
-        say(f"{name}{_nothing(result)}")
-        return 1
+        return [RunFinding("nothing", f"{name}{_nothing(result)}")]
     named = {f"{name}{ingest}: " if ingest else name: one for ingest, one in result.named.items()}
     never = []
     if result.judged and len(result.undecided) == len(result.judged):
         told = f"the judge gave no verdict on {plural(len(result.judged), 'answer')}"
-        never.append(f"{name}no answer was judged: {told}; correct it, and the same command judges them again")
-    unfinished = [_is_left(one, which, replays=replays) for which, one in named.items()]
+        again = "correct it, and the same command judges them again"
+        never.append(RunFinding("nothing", f"{name}no answer was judged: {told}; {again}"))
+    unfinished = [found for which, one in named.items() for found in _left(one, which, replays=replays)]
     if (left := result.wanted - len(result.ingests)) > 0:
-        say(f"{name}{plural(left, 'ingest')} not begun; the same command begins {'it' if left == 1 else 'them'}")
-    if left or any(unfinished):
-        for problem in never:
-            say(problem)
-        return 1 if never else 2
+        told = f"{plural(left, 'ingest')} not begun; the same command begins {'it' if left == 1 else 'them'}"
+        unfinished.append(RunFinding("left", f"{name}{told}"))
+    if unfinished:
+        return [*unfinished, *never]
     if everything.failures + everything.unread == everything.n:
-        say(f"{name}no answer was measured: the reader gave none (see above); correct it")
-        return 1
-    problems = [*never]
+        return [RunFinding("nothing", f"{name}no answer was measured: the reader gave none (see above); correct it")]
+    problems = []
     for metric, floor in floors.items():
         mean = everything.means.get(metric)
         if mean is None or mean.value is None:
@@ -78,13 +76,13 @@ def exit_code(
             problems.append(f"{name}--fail-under: {metric} is {mean.value:.4f}, below {floor:g}")
     for which, one in named.items():
         problems += [f"{which}--fail-under: {lost}" for lost in _lost(one, floors)]
-    for problem in problems:
-        say(problem)
-    if problems:
-        return 1
-    again = [] if keeps else [_is_asked_again(one, which) for which, one in named.items()]
-    again += [_is_judged_again(one, which) for which, one in named.items()]
-    return 2 if any(again) else 0
+    if never or problems:
+        return [*never, *(RunFinding("missed", problem) for problem in problems)]
+    return [
+        found
+        for which, one in named.items()
+        for found in (*(() if keeps else _failed(one, which)), *_unjudged(one, which))
+    ]
 
 
 def _nothing(result: RepeatedResult) -> str:
@@ -99,45 +97,43 @@ def _nothing(result: RepeatedResult) -> str:
     )
 
 
-def _is_asked_again(one: Ingest, name: str) -> bool:
-    """Return whether the same command asks questions again, which failed or were not answered, and say how many."""
+def _failed(one: Ingest, name: str) -> Iterator[RunFinding]:
+    """Yield how many questions the same command asks again, which failed or were not answered."""
     from pytest_recall.files.wording import plural
 
     counts = {"failed": len(one.found.failed), "without an answer of the reader": len(one.found.unread)}
     told = [f"{plural(count, 'question')} {what}" for what, count in counts.items() if count]
     if told:
         them = "it" if sum(counts.values()) == 1 else "them"
-        say(f"{name}{' and '.join(told)}; the same command asks {them} again, --keep-failed keeps {them}")
-    return bool(told)
+        again = f"the same command asks {them} again, --keep-failed keeps {them}"
+        yield RunFinding("lost", f"{name}{' and '.join(told)}; {again}")
 
 
-def _is_judged_again(one: Ingest, name: str) -> bool:
-    """Return whether the same command judges answers again, on which there was no verdict, and say how many."""
+def _unjudged(one: Ingest, name: str) -> Iterator[RunFinding]:
+    """Yield how many answers the same command judges again, on which there was no verdict."""
     from pytest_recall.files.wording import plural
 
     undecided = 0 if one.judged is None else len(one.judged.undecided)
     if undecided:
-        them = "it" if undecided == 1 else "them"
-        say(f"{name}{plural(undecided, 'answer')} without a verdict of the judge; the same command judges {them} again")
-    return bool(undecided)
+        again = f"the same command judges {'it' if undecided == 1 else 'them'} again"
+        yield RunFinding("lost", f"{name}{plural(undecided, 'answer')} without a verdict of the judge; {again}")
 
 
-def _is_left(one: Ingest, name: str, *, replays: bool) -> bool:
-    """Return whether an ingest has open questions or answers, and say which."""
+def _left(one: Ingest, name: str, *, replays: bool) -> Iterator[RunFinding]:
+    """Yield which questions and answers of an ingest are open."""
     from pytest_recall.files.wording import plural
 
     unread = len(one.found.unread)
     left = 0 if one.judged is None else one.judged.left
     if unasked := one.found.total - len(one.found.trials):
         since = _since(one.found.stop, "question")
-        say(f"{name}{plural(unasked, 'question')} not asked{since}; the same command asks them")
+        yield RunFinding("left", f"{name}{plural(unasked, 'question')} not asked{since}; the same command asks them")
     if one.judged is not None and left:
         since = _since(one.judged.stop, "answer")
-        say(f"{name}{plural(left, 'answer')} not judged{since}; the same command judges them")
-    lacking = unread if replays else 0
-    if lacking:
-        say(f"{name}{plural(lacking, 'question')} without an answer of the reader; --record records them")
-    return bool(unasked or left or lacking)
+        yield RunFinding("left", f"{name}{plural(left, 'answer')} not judged{since}; the same command judges them")
+    if unread and replays:
+        told = f"{plural(unread, 'question')} without an answer of the reader; --record records them"
+        yield RunFinding("left", f"{name}{told}")
 
 
 def _since(stop: RunStop | None, item: str) -> str:
