@@ -397,7 +397,7 @@ def test_a_memory_of_other_code_or_other_settings_is_asked_again(
     assert "asked 3 of 3" in asked(size=2)
     assert len(list(runs.iterdir())) == 3
     assert main([*RUN, "--resume", str(min(runs.iterdir(), key=lambda path: path.stat().st_mtime_ns))]) == 2
-    assert "the code of the memory has changed; the settings of the memory have changed;" in capsys.readouterr().err
+    assert "holds another run: the settings of the memory have changed; name another" in capsys.readouterr().err
 
 
 def test_the_shipped_persona_goes_by_its_id_where_no_folder_is_called_so(

@@ -297,3 +297,9 @@ def test_an_answer_without_a_verdict_says_what_ended_it(tmp_path: Path, capsys: 
     record = read_journal(Path("o"))
     assert record.exit_code == 1
     assert {one.ended_by for one in record.trials if one.outcome is Outcome.ERROR} == {"exception"}
+
+
+def test_a_question_that_is_not_judged_is_skipped() -> None:
+    assert main([*RUN[:5], "--memory", "sqlite-fts", "--out", "o"]) == 0
+    skipped = {one.ended_by for one in read_journal(Path("o")).trials if one.outcome is Outcome.SKIPPED}
+    assert skipped == {"skip"}

@@ -470,7 +470,7 @@ def _trial(
     case = bench.case(entry)
     run = RunFacts(reason=DATASET, where=f"{bench.name}:{bench.lines[case.id]}")
     if floor is not None and is_unknown(floor.name, case.evidence, entry.question.unanswerable):
-        return make_trial(TrialCase.of(case), Result(Outcome.SKIPPED, None, error=NO_EVIDENCE), run=run)
+        return make_trial(TrialCase.of(case), Result.skipped(NO_EVIDENCE), run=run)
     try:
         if floor is None:
             answer = store.ask(case)
@@ -502,13 +502,13 @@ def _measured(bench: DatasetCases, memory: Memory, entry: QuestionEntry, case: C
     measures = bench.measured(retrieval, whole=memory.whole)
     kept = shortened(answer)
     if measures is None:
-        result = Result(Outcome.SKIPPED, kept, error=UNJUDGED)
+        result = Result.skipped(UNJUDGED, kept)
     elif case.evidence and answer.usage[ANSWERED] == 0 and retrieval is not None and retrieval.retrieved_ids is None:
         # What a memory returns in words of its own is no error, and what does not need ids is measured.
-        result = Result(Outcome.SKIPPED, kept, error=UNNAMED)
+        result = Result.skipped(UNNAMED, kept)
     elif _needs_stems(bench, case, retrieval) and "locomo_f1" not in measures:
         # It decides on answers, and without NLTK it is left out of the measures.
-        result = Result(Outcome.SKIPPED, kept, error=NO_STEMS)
+        result = Result.skipped(NO_STEMS, kept)
     else:
         try:
             result = Result.judged(kept, judge_answer(case, answer, {JUDGE: benchmark}, thresholds={}, wait=_nothing))

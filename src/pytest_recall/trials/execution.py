@@ -95,6 +95,11 @@ class Result(NamedTuple):
         return cls(Outcome.ERROR, answer, error=text, stage=error.stage, ended_by=ended_by(error))
 
     @classmethod
+    def skipped(cls, why: str, answer: Answer | None = None) -> Result:
+        """Return what comes of a case on which nothing is decided, with the answer if there was one."""
+        return cls(Outcome.SKIPPED, answer, error=why, ended_by="skip")
+
+    @classmethod
     def of(cls, trial: Trial) -> Result:
         """Return the part of a trial that asking and judging gave."""
         return cls(*(getattr(trial, name) for name in cls._fields))
