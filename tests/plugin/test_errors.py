@@ -105,7 +105,7 @@ def agent():
 """
     checkout = ECHOING.with_agent(source).with_cases(case("a")).at(pytester)
     result = checkout.run("eval", "--color=yes", *workers)
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert result.ret == pytest.ExitCode.TESTS_FAILED == checkout.journal().exit_code
     [said] = [line for line in result.outlines if "recall state apply" in line]
     assert said.startswith("\x1b[31m")
     assert "eval/recall.yaml: not written (" in said

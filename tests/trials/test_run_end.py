@@ -1,14 +1,10 @@
-"""The exit code of a run without pytest, by what is found at its end."""
+"""The exit code of a run, by what is found at its end."""
 
 from __future__ import annotations
 
-from typing import Literal
-
 import pytest
 
-from pytest_recall.trials.run_end import RunFinding, exit_code
-
-Kind = Literal["nothing", "left", "missed", "lost"]
+from pytest_recall.trials.run_end import RunFindingKind, exit_code
 
 
 @pytest.mark.parametrize(
@@ -22,7 +18,10 @@ Kind = Literal["nothing", "left", "missed", "lost"]
         (("left", "missed"), 2),
         (("left", "nothing"), 1),
         (("nothing",), 1),
+        (("failed", "left"), 1),
     ],
 )
-def test_a_run_that_measured_nothing_or_is_whole_and_below_a_floor_has_1(kinds: tuple[Kind, ...], code: int) -> None:
-    assert exit_code(RunFinding(kind, "x") for kind in kinds) == code
+def test_a_run_that_measured_nothing_or_is_whole_and_below_a_floor_has_1(
+    kinds: tuple[RunFindingKind, ...], code: int
+) -> None:
+    assert exit_code(kinds) == code

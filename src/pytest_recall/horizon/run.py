@@ -220,7 +220,7 @@ class BenchRun:
             outcome = outcome._replace(findings=tuple(self._findings(outcome)))
             if not outcome.unasked:
                 files.tell(summary_line(outcome.result["timestamp"], outcome.result["metadata"]))
-            run.end(exit_code(outcome.findings), outcome.stop)
+            run.end(exit_code(one.kind for one in outcome.findings), outcome.stop)
         return outcome
 
     def _findings(self, outcome: BenchOutcome) -> Iterator[RunFinding]:

@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,7 +47,9 @@ from pytest_recall.runs.plan import read_cases
 from pytest_recall.runs.resume import rest_of
 from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.trials.cost_text import budget_line, let_through_lines
+from pytest_recall.trials.journal import Journal
 from pytest_recall.trials.record import NOTHING_LET_THROUGH, Record
+from pytest_recall.trials.run_end import RunFindingKind, exit_code
 from pytest_recall.trials.run_stop import RunStop
 from pytest_recall.trials.series import graded
 from pytest_recall.trials.trial import Outcome
@@ -72,6 +74,9 @@ class Ending:
         self._card: Scorecard | None = None
         self._state_line = ""
         self._outage: RunStop | None = None
+        self._ended = 0
+        """How pytest has ended the session; what this run adds to that is in `_kinds`."""
+        self._kinds: set[RunFindingKind] = set()
         self._let_through = NOTHING_LET_THROUGH
         """What the rubric lets through in this run, in all its processes, and in the replay before it."""
         self._let_through_lines: list[str] = []
@@ -99,10 +104,12 @@ class Ending:
         self._take_let_through()
         if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self._nothing_due():
             session.exitstatus = pytest.ExitCode.OK
-        if run.log.refused or run.log.halted:
-            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        self._ended = int(session.exitstatus)
+        # A case that was between two calls is an error to pytest, and not what a regression is.
+        if self._ended == pytest.ExitCode.TESTS_FAILED and session.testsfailed > run.money.cut:
+            self._kinds.add("failed")
         with self._guarded("the notes of the run"):
-            self._tell_of_the_budget(session)
+            self._tell_of_the_budget()
             self._tell_how_to_go_on(session)
             self._tell_of_the_unrecorded()
             self._tell_of_lost_calls()
@@ -123,6 +130,7 @@ class Ending:
                 run.dry.write(run.plan, self._let_through)
             except OSError as error:
                 run.log.problems.append(f"{run.plan.place.artifacts.folder}: not written ({error.strerror})")
+        session.exitstatus = self._exit_code()
         if run.journal is None:
             self._keep_recordings("")
             return
@@ -144,9 +152,9 @@ class Ending:
         # What failed before the run was cut off has not passed since.
         failed = run.before is not None and has_failed(header, run.trials)
         red = missed or failed or bool(run.log.problems) or self._fails_on_recorded_answers() or self._leaves_open()
-        red = red or (run.plan.rubric.blocks != "never" and self._lacks_verdicts(header, stop))
-        if session.exitstatus == pytest.ExitCode.OK and red:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if red or (run.plan.rubric.blocks != "never" and self._lacks_verdicts(header, stop)):
+            self._kinds.add("missed")
+        session.exitstatus = code = self._exit_code()
         try:
             if run.amended and run.plan.rest is None:
                 run.journal.amend(header)
@@ -155,7 +163,7 @@ class Ending:
                 run.journal.spent(run.money.calls)
             if any(self._let_through):
                 run.journal.let_through(self._let_through)
-            run.journal.end(int(session.exitstatus), stop, run.beside.failed())
+            run.journal.end(code, stop, run.beside.failed())
         except OSError as error:
             run.log.problems.append(f"{folder}: the journal was not ended ({error.strerror})")
         calls = (*(run.before.calls if run.before else ()), *run.money.calls)
@@ -164,7 +172,7 @@ class Ending:
         self._record = Record(
             header,
             tuple(run.trials),
-            int(session.exitstatus),
+            code,
             calls,
             stop,
             seconds,
@@ -181,8 +189,21 @@ class Ending:
             from pytest_recall.plugin.memories import missing_metrics
 
             run.log.notes += missing_metrics(run.plan.files.values(), self._card.datasets)
-        if run.log.problems and session.exitstatus == pytest.ExitCode.OK:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if run.log.problems:
+            self._kinds.add("missed")
+        session.exitstatus = self._exit_code()
+        if session.exitstatus != code:
+            with suppress(RecallError, OSError):  # It is said already what cannot be written.
+                Journal.continued(folder).end(int(session.exitstatus), stop, run.beside.failed())
+
+    def _exit_code(self) -> int:
+        """Return the exit code of the session, as far as it is known."""
+        if self._run.log.refused or self._run.log.halted:
+            return pytest.ExitCode.USAGE_ERROR
+        if self._ended not in _ENDED:
+            return self._ended
+        missed = {"missed"} if self._ended != pytest.ExitCode.OK else set()
+        return exit_code(self._kinds - missed) or self._ended
 
     @contextmanager
     def _guarded(self, what: str) -> Iterator[None]:
@@ -279,7 +300,7 @@ class Ending:
         }
         run.config.workeroutput["recall"] = json.dumps(found)  # type: ignore[attr-defined]
 
-    def _tell_of_the_budget(self, session: pytest.Session) -> None:
+    def _tell_of_the_budget(self) -> None:
         """Say what is left of the budget; a run that was cut short by it is not a success."""
         manager: CassetteManager | None = self._run.config.stash.get(CASSETTES, None)
         meter = manager.player.meter if manager is not None else None
@@ -295,14 +316,12 @@ class Ending:
             else:
                 line = _how_to_resume(portion.resuming(self._run.config, " and a higher --budget"), first="")
             self._run.log.note(line)
-        # A case that was between two calls is an error to pytest, and not what a regression is.
-        fails = session.exitstatus == pytest.ExitCode.TESTS_FAILED and session.testsfailed > cut
-        if (unpaid or cut) and not fails and session.exitstatus in _ENDED:
+        if unpaid or cut:
             # What a rubric allows a change to spend is a limit of its check, which fails; the run itself is whole.
             plan = self._run.plan
             of_rubric = plan.context.mode in ("pr", "main") and plan.rubric.budget is not None
             own = self._run.config.option.recall_budget is not None or not of_rubric
-            session.exitstatus = pytest.ExitCode.INTERRUPTED if own else pytest.ExitCode.TESTS_FAILED
+            self._kinds.add("left" if own else "failed")
 
     def _tell_how_to_go_on(self, session: pytest.Session) -> None:
         """Say how to ask the cases that were left when the run was stopped, or a provider was down."""
@@ -312,9 +331,9 @@ class Ending:
             run.breaker.close()
         self._outage = outages.pop("", None)
         run.log.note(*(f"{outage_line(stop, arm)}; no more cases run" for arm, stop in outages.items()))
-        if self._outage and session.exitstatus == pytest.ExitCode.OK:
-            session.exitstatus = pytest.ExitCode.INTERRUPTED
-        ends = session.exitstatus == pytest.ExitCode.INTERRUPTED or session.shouldfail or session.shouldstop
+        if self._outage:
+            self._kinds.add("left")
+        ends = self._exit_code() == pytest.ExitCode.INTERRUPTED or session.shouldfail or session.shouldstop
         stopped = ends and self._left() and run.trials and not run.money.unpaid
         if run.journal is not None and (self._outage or outages or stopped) and not run.log.refused:
             run.log.note(_how_to_resume(portion.resuming(run.config), first="" if stopped else "correct that, then "))
@@ -428,7 +447,7 @@ class Ending:
         words = next((why for why in (session.shouldfail, session.shouldstop) if isinstance(why, str) and why), "")
         if words:
             return RunStop("pytest", words)
-        return RunStop("interrupted") if session.exitstatus == pytest.ExitCode.INTERRUPTED else None
+        return RunStop("interrupted") if self._ended == pytest.ExitCode.INTERRUPTED else None
 
     def _write_state(self, folder: Path, record: Record) -> None:
         folds = folds_here(self._run.plan.place, os.environ)

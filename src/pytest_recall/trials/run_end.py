@@ -1,24 +1,26 @@
-"""Decide on the exit code of a run without pytest, by what is found at its end."""
+"""Decide on the exit code of a run by what is found at its end."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
+RunFindingKind = Literal["failed", "nothing", "left", "missed", "lost"]
+"""A case or the check of a change has `failed`, `nothing` was measured, something is `left` to ask or to judge, a gate
+or a floor is `missed`, or what was asked is `lost`, and the same command asks it again."""
+
 
 class RunFinding(NamedTuple):
-    """What keeps the exit code of a run from 0."""
+    """What keeps the exit code of a command's run from 0."""
 
-    kind: Literal["nothing", "left", "missed", "lost"]
-    """`nothing` was measured, something is `left` to ask or to judge, a floor is `missed`, or what was asked is `lost`
-    and asked again by the same command."""
+    kind: RunFindingKind
     text: str
     """The same as a sentence."""
 
 
-def exit_code(found: Iterable[RunFinding]) -> int:
-    """Return the exit code: 1 where nothing was measured, or a floor is missed by a run that is whole, else 2."""
-    kinds = {one.kind for one in found}
-    if "nothing" in kinds or ("missed" in kinds and "left" not in kinds):
+def exit_code(found: Iterable[RunFindingKind]) -> int:
+    """Return the exit code: 1 for what no further run makes good, or a gate that a whole run has missed, else 2."""
+    kinds = {*found}
+    if kinds & {"failed", "nothing"} or ("missed" in kinds and "left" not in kinds):
         return 1
     return 2 if kinds else 0

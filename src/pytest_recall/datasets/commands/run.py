@@ -393,7 +393,7 @@ def _said(found: Sequence[RunFinding]) -> int:
     """Say what was found at the end of a run, and return its exit code."""
     for one in found:
         say(one.text)
-    return exit_code(found)
+    return exit_code(one.kind for one in found)
 
 
 def _ended(code: int, folders: Sequence[Path]) -> int:
@@ -486,7 +486,7 @@ def _asked(
             one = Ingest(folder, sat.found, judge.name, sat)
         floors = asking.floors if floor is None else {}
         ended = findings_of(RepeatedResult((one,), 1), floors, replays=args.replay is not None, keeps=args.keep_failed)
-        run.end(exit_code(ended), one.stop)
+        run.end(exit_code(found.kind for found in ended), one.stop)
     return one
 
 

@@ -265,7 +265,7 @@ def _go(args: argparse.Namespace, parts: Parts, folder: Path) -> tuple[int, Benc
         print("\n".join(lines))
     for finding in outcome.findings:
         say(finding.text)
-    return exit_code(outcome.findings), outcome
+    return exit_code(one.kind for one in outcome.findings), outcome
 
 
 def _dry_run(args: argparse.Namespace, parts: Parts) -> int:
