@@ -70,7 +70,7 @@ from pytest_recall.trials.journal import NAME, is_begun, read_header, read_journ
 from pytest_recall.trials.model_calls import RunModels, source_of
 from pytest_recall.trials.record import Header, Record, settings_of
 from pytest_recall.trials.repeat_folders import set_aside_all
-from pytest_recall.trials.run_journal import RunJournal
+from pytest_recall.trials.run_journal import RunJournal, questions_header
 from pytest_recall.trials.run_stop import RunStop
 from pytest_recall.trials.trial import ANSWERED, UNJUDGED, Answer, Outcome, Passage, Trial, TrialStep
 
@@ -271,20 +271,14 @@ def arguments_of(bench: DatasetCases, client: Client) -> Arguments:
 
 def header_of(folder: Path, bench: DatasetCases, arguments: Arguments, budget: float | None) -> Header:
     """Return the header of a run that begins now; the budget is that of the whole command, in US dollars."""
-    now = clock.now()
-    return Header(
-        run=folder.resolve().name,
-        date=now.date().isoformat(),
-        mode="all",
-        seed=arguments.seed,
-        started=now.isoformat(timespec="seconds"),
-        scheduled=False,
-        writes=False,
-        total=len(bench.entries),
-        picks=tuple((id, DATASET) for id in bench.entries),
-        questions=len(bench.entries),
-        settings=settings_of(**plain(arguments)),
+    return questions_header(
+        folder,
+        clock.now().isoformat(timespec="seconds"),
+        bench.entries,
+        DATASET,
         source_kind=DATASET,
+        seed=arguments.seed,
+        settings=settings_of(**plain(arguments)),
         budget=budget,
     )
 

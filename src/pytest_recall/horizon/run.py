@@ -42,7 +42,7 @@ from pytest_recall.trials.drive import IN_A_ROW, Driver, SpentError
 from pytest_recall.trials.execution import Result, with_result
 from pytest_recall.trials.record import Header, QuestionRecord, Record, Told
 from pytest_recall.trials.run_end import RunFinding, exit_code
-from pytest_recall.trials.run_journal import RunJournal, run_journal
+from pytest_recall.trials.run_journal import RunJournal, questions_header, run_journal
 from pytest_recall.trials.run_stop import RunStop
 
 Answered = dict[tuple[str, str], CheckpointTrial]
@@ -253,19 +253,14 @@ class BenchRun:
     def _header(self, started: str) -> Header:
         """Return the header of the journal of a run that begins now."""
         configuration = self._parts.configuration
-        return Header(
-            run=self._folder.resolve().name,
-            date=started[:10],
-            mode="all",
-            seed=str(configuration.run.seed),
-            started=started,
-            scheduled=False,
-            writes=False,
-            total=len(self._planned),
-            picks=tuple((id, PROFILE) for id in self._planned),
-            questions=len(self._planned),
-            settings=configuration.settings,
+        return questions_header(
+            self._folder,
+            started,
+            self._planned,
+            PROFILE,
             source_kind=PERSONA,
+            seed=str(configuration.run.seed),
+            settings=configuration.settings,
             budget=None if (balance := self._parts.calls.balance) is None else balance.budget,
         )
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from pytest_recall.cases.settings import DEFAULT_SETTINGS
 from pytest_recall.files.errors import STOPPED, RecallError, StoppedError
@@ -18,6 +19,36 @@ from pytest_recall.trials.texts_file import TextsFile
 
 REFUSED = 2
 """The exit code of a command that an error ends."""
+
+
+def questions_header(
+    folder: Path,
+    started: str,
+    ids: Iterable[str],
+    reason: str,
+    *,
+    source_kind: str,
+    seed: str,
+    settings: Mapping[str, Any],
+    budget: float | None,
+) -> Header:
+    """Return the header of a run in `folder` that asks questions, each for the same `reason`; none is on a schedule."""
+    picks = tuple((id, reason) for id in ids)
+    return Header(
+        run=folder.resolve().name,
+        date=started[:10],
+        mode="all",
+        seed=seed,
+        started=started,
+        scheduled=False,
+        writes=False,
+        total=len(picks),
+        picks=picks,
+        questions=len(picks),
+        settings=settings,
+        source_kind=source_kind,
+        budget=budget,
+    )
 
 
 class RunJournal:
