@@ -29,6 +29,8 @@ class RecordingFacts(NamedTuple):
 
 
 RECORDS_NOTHING = RecordingFacts()
+WHOLE = (0, 1)
+"""The exit codes of a run that has left nothing open: all is well, or a gate or a floor is missed."""
 
 
 class SetApart(NamedTuple):
@@ -474,7 +476,7 @@ class Record(NamedTuple):
     @property
     def is_whole(self) -> bool:
         """Whether it came to its end, and the same command would ask nothing more."""
-        return self.exit_code in (0, 1) and self.stop is None
+        return self.exit_code in WHOLE and self.stop is None
 
 
 def settings_of(**given: Any) -> dict[str, Any]:

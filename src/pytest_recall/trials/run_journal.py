@@ -10,10 +10,13 @@ from typing import Any
 
 from pytest_recall.cases.settings import DEFAULT_SETTINGS
 from pytest_recall.files.errors import STOPPED, RecallError, StoppedError
+from pytest_recall.models.inputs import end
+from pytest_recall.models.model_notes import NAME as NOTES
+from pytest_recall.models.model_notes import end_notes
 from pytest_recall.trials.drive import SpentError
 from pytest_recall.trials.journal import NAME, Journal, is_begun
 from pytest_recall.trials.memory_calls import MemoryModelCalls
-from pytest_recall.trials.record import Header
+from pytest_recall.trials.record import WHOLE, Header
 from pytest_recall.trials.run_stop import RunStop
 from pytest_recall.trials.texts_file import TextsFile
 
@@ -109,6 +112,13 @@ class RunJournal:
         """Let go of the files; a journal without an end is of a run that was cut off."""
         if self._journal is not None:
             self._journal.close()
+
+
+def end_runs(exit_code: int, folders: Iterable[Path]) -> None:
+    """Note in the folders of the runs of a command that it has left nothing open, if its exit code says so."""
+    for folder in folders if exit_code in WHOLE else ():
+        end(folder)
+        end_notes(folder / NOTES)
 
 
 @contextmanager

@@ -271,6 +271,7 @@ def _run_one(asking: _Asking, client: Client) -> int:
     from pytest_recall.datasets.reading_text import reading_lines, readings_json
     from pytest_recall.datasets.repeats import RepeatedResult
     from pytest_recall.datasets.repeats_text import ingest_lines, ingests_json
+    from pytest_recall.trials.run_journal import end_runs
 
     args = asking.args
     arguments = asking.arguments(client)
@@ -310,7 +311,9 @@ def _run_one(asking: _Asking, client: Client) -> int:
     keeps = {"replays": args.replay is not None, "keeps": args.keep_failed}
     ends = [findings_of(result, asking.floors, **keeps)]
     ends += [findings_of(RepeatedResult((one,), 1), {}, **keeps, name=f"{name}: ") for name, one in floors.items()]
-    return _ended(max(map(_said, ends)), [one.folder for one in (*result.ingests, *floors.values())])
+    code = max(map(_said, ends))
+    end_runs(code, [one.folder for one in (*result.ingests, *floors.values())])
+    return code
 
 
 def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
@@ -325,6 +328,7 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
     from pytest_recall.files.errors import StoppedError, is_full, remedy_of, sentence_of
     from pytest_recall.files.wording import one_line, section_lines
     from pytest_recall.memory.selector import title
+    from pytest_recall.trials.run_journal import end_runs
 
     args, bench = asking.args, asking.bench
     runs = []
@@ -386,7 +390,9 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
     for name, why in broken.items():
         say(f"{name}: not in the table, since it broke: {why}; the same command asks it again")
     of_floors = [one.folder for measured in floors.values() for one in measured.values()]
-    return _ended(2 if broken else max(codes), [*(folder for _, _, folder in wanted), *of_floors])
+    code = 2 if broken else max(codes)
+    end_runs(code, [*(folder for _, _, folder in wanted), *of_floors])
+    return code
 
 
 def _said(found: Sequence[RunFinding]) -> int:
@@ -394,17 +400,6 @@ def _said(found: Sequence[RunFinding]) -> int:
     for one in found:
         say(one.text)
     return exit_code(one.kind for one in found)
-
-
-def _ended(code: int, folders: Sequence[Path]) -> int:
-    """Return the exit code of the command, and write down that it has left nothing open, if that is so."""
-    from pytest_recall.models.inputs import end
-    from pytest_recall.models.model_notes import NAME, end_notes
-
-    for folder in folders if code != 2 else ():
-        end(folder)
-        end_notes(folder / NAME)
-    return code
 
 
 def _floors_of(asking: _Asking, client: Client, memory: Ingest) -> dict[str, Ingest]:

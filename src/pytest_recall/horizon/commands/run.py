@@ -174,8 +174,7 @@ def add_bench(commands: Commands) -> None:
 def run_bench(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.models.input_log import watch
-    from pytest_recall.models.inputs import end
-    from pytest_recall.models.model_notes import NAME, end_notes
+    from pytest_recall.trials.run_journal import end_runs
 
     settle_published(args)
     _check(args)
@@ -189,9 +188,7 @@ def run_bench(args: argparse.Namespace) -> int:
         else:
             args.personas = personas or None
             code = _one(args, profile, meter, folders)[0]
-    for folder in folders if code != 2 else ():
-        end(folder)
-        end_notes(folder / NAME)
+    end_runs(code, folders)
     return code
 
 
