@@ -36,7 +36,6 @@ from pytest_recall.datasets.questions import BenchFile
 from pytest_recall.judges import built_in, model_judges
 from pytest_recall.judges.calibration import Label
 from pytest_recall.metrics.retrieval import GROUPS, Retrieval
-from pytest_recall.models.settings import Batching
 from pytest_recall.plugin import fixtures, options, switch
 from pytest_recall.plugin.options import OptionGroup
 from pytest_recall.replay import hosts, repeatable_calls
@@ -301,7 +300,6 @@ PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "case-fields": lambda: field_part(Case),
     "rubric-fields": lambda: field_part(Settings),
     "replay-fields": lambda: field_part(Replay),
-    "batch-fields": lambda: field_part(Batching),
     "label-fields": lambda: field_part(Label),
     "dataset-fields": lambda: field_part(BenchFile),
     "metrics": metric_part,

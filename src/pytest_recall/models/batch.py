@@ -97,7 +97,7 @@ def item_of(request: Request, hosts: Collection[str]) -> BatchItem | str:
         return "to an endpoint without batches"
     host = (parts.hostname or "").lower()
     if not {host, f"{host}:{parts.port}"} & {*HOSTS, *hosts}:
-        return f"to {host}, which is not under `hosts` of `batch` in the rubric"
+        return f"to {host}, which is not `batch` under `calls` in the rubric"
     api = _PATHS[path]
     if parts.query not in ("", "beta=true") or (parts.query and api == "openai"):
         return "with a query in the URL"

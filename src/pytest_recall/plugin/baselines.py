@@ -65,9 +65,9 @@ def agent_of(config: pytest.Config, baseline: Baseline, fixtures: Mapping[str, A
     agent: Callable[[Any], Any] = fixtures[baseline.fixture]
     if baseline.kind == "fixture":
         return agent
-    from pytest_recall.trials.baseline_agents import arm
+    from pytest_recall.trials import baseline_agents
 
-    return arm(baseline.name, fixtures[baseline.fixture], run_of(config).plan.rubric.baseline_window)
+    return baseline_agents.arm(baseline.name, fixtures[baseline.fixture], baseline_agents.WINDOW)
 
 
 def model_under_test(config: pytest.Config) -> PlainModel:

@@ -127,19 +127,19 @@ class CassetteManager:
             player.limits = RateLimits(rubric.rates(workers))
         self._watch = watch or Watch(player)
         self.player = player
-        ways: dict[CallKind, Way] = {**rubric.cassette_kinds, **dict.fromkeys(live, "live")}
+        ways: dict[CallKind, Way] = dict.fromkeys(live, "live")
         self.player.know(
             ways,
-            ignored=rubric.ignore_hosts,
+            ignored=rubric.calls_that("ignore"),
             programs=rubric.replay.programs,
-            telemetry=rubric.telemetry_hosts,
+            telemetry=rubric.calls_that("telemetry"),
             error=Missed,
             redact=self.redactor.redacted,
         )
         self._shared: Tape | None = None
         self._renamed: RenamedCases | None = None
         if mode != "off":
-            player.repeat(rubric.repeatable_urls, self._shared_tape)
+            player.repeat(rubric.calls_that("repeatable"), self._shared_tape)
         self._hear_no_ends = player.interrupter.hear_ends()
 
     def limit(self, budget: float, ledger_name: str) -> None:

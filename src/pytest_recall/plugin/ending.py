@@ -367,7 +367,7 @@ class Ending:
             from pytest_recall.cases.settings_file import place_of_setting
 
             place = run.plan.place
-            setting = place_of_setting(place.rubric, place.name(place.rubric), "ignore_hosts")
+            setting = place_of_setting(place.rubric, place.name(place.rubric), "calls")
             self._let_through_lines = let_through_lines(self._let_through, setting)
 
     def _manager_problems(self) -> list[str]:

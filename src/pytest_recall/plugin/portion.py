@@ -129,7 +129,7 @@ def settled(config: pytest.Config, plan: Plan, rubric: Settings, kept: Resumed |
 
     option = config.option
     settings = settings_of(
-        rubric=rubric.model_dump(mode="json", exclude_unset=True, exclude={"mode", "baselines"}),
+        rubric=rubric.model_dump(mode="json", exclude_unset=True, exclude={"baselines"}),
         model=plan.context.model,
         judge=tuple(option.recall_judge or ()),
         appellate_judge=option.recall_appellate_judge,

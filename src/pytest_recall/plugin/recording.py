@@ -286,19 +286,18 @@ def guarded(config: pytest.Config) -> Iterator[None]:
         place = place_of(seen(config))
         rubric = read_settings(place.rubric, place.name(place.rubric))
     redactor = rubric.redactor(os.environ)
-    ways: dict[CallKind, Way] = {**rubric.cassette_kinds}
-    ways.update(dict.fromkeys(live_kinds(known.recall_live, mode), "live"))
+    ways: dict[CallKind, Way] = dict.fromkeys(live_kinds(known.recall_live, mode), "live")
     player = Player(
         mode,
         ways,
-        ignored=rubric.ignore_hosts,
+        ignored=rubric.calls_that("ignore"),
         programs=rubric.replay.programs,
-        telemetry=rubric.telemetry_hosts,
+        telemetry=rubric.calls_that("telemetry"),
         redact=redactor.redacted,
     )
     player.hand(partial(ports_of_controller, config))
     folder = config.invocation_params.dir / given if given else None
-    player.repeat(rubric.repeatable_urls, partial(_shared_tape, player, place, rubric, redactor, folder))
+    player.repeat(rubric.calls_that("repeatable"), partial(_shared_tape, player, place, rubric, redactor, folder))
     with usage_errors():
         watch = config.stash[WATCH] = Watch(player)
     config.add_cleanup(watch.close)

@@ -206,7 +206,7 @@ def _sources(place: Place, context: Context, change: KnownChange, scratch: Path)
             yield _Source(*layer, below=there)
     for folder in change.earlier.recordings:
         yield _Source(folder, _name_in_ci(folder), "ci", below=there)
-    if change.rubric.branch_recordings and not change.job.fork:
+    if change.rubric.recording == "on" and not change.job.fork:
         for layer in of_branch:
             yield _Source(*layer, "branch", below=own)
         if there != own:

@@ -187,7 +187,6 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
         if plan.files and not run.config.option.collectonly:
             overlap.refuse_batch(run.config, overlap.obstacle_in_options(run.config))
         watch = batching.watch(run, watch or asked.mode, asked.run)
-    max_age = plan.rubric.max_cassette_age if asked.max_age is None and not asked.dry else asked.max_age
     with usage_errors():
         manager = CassetteManager(
             plan.place,
@@ -196,7 +195,7 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
             folder,
             run=asked.run,
             today=plan.context.date,
-            max_age=max_age,
+            max_age=asked.max_age,
             header_check=asked.header_check,
             follows=run.follows,
             workers=getattr(run.config, "workerinput", {}).get("workercount", 1),

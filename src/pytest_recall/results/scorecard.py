@@ -409,7 +409,7 @@ def _not_evaluated(trial: Trial) -> NotEvaluated:
 
 
 def _decides(header: Header, trial: Trial) -> bool:
-    return not header.by_change or trial.reason in OF_CHANGE
+    return not header.knows_change or trial.reason in OF_CHANGE
 
 
 # What most runs have nothing of is not imported for them: it is paid for by each run.
@@ -503,11 +503,11 @@ def troubles(record: Record, card: Scorecard, allowed: float) -> list[str]:
         found.append(not_evaluated_line(header, card))
     if header.shard:
         found.append(f"this is shard {header.shard} alone; join all of them with `recall ci merge`")
-    errors, skipped = (card.with_outcome(outcome) for outcome in (Outcome.ERROR, Outcome.SKIPPED))
-    errors, skipped = ([one for one in some if _is_left(header, one)] for some in (errors, skipped))
+    errors, skipped, not_run = card.with_outcome(Outcome.ERROR), card.with_outcome(Outcome.SKIPPED), card.not_run
     # Questions of a dataset that no judge at hand can decide are skipped, and its table counts them.
     skipped = [result for result in skipped if result.trial.reason not in UNSCHEDULED]
-    not_run = [one for one in card.not_run if not header.knows_change or _waits_for(header, one[1])]
+    if header.knows_change:  # Those that decide are said to be not evaluated.
+        errors, skipped, not_run = [], [], ()
     chosen = len(card.results) + len(card.not_run)
     most = int(allowed * chosen) if 0 < allowed < 1 else int(allowed)
     kinds = {"error": len(errors), "skipped": len(skipped), NOT_RUN: len(not_run)}
@@ -524,16 +524,6 @@ def troubles(record: Record, card: Scorecard, allowed: float) -> list[str]:
         why = left_text(record.stop, len(card.not_run))
         found.append(f"pytest ended with {record.exit_code}{f': {why}' if why else ''}")
     return found
-
-
-def _is_left(header: Header, result: CaseResult) -> bool:
-    """Whether a case without a verdict is one of those that decide, and none that is said to be not evaluated."""
-    return not header.knows_change or _waits_for(header, result.trial.reason)
-
-
-def _waits_for(header: Header, reason: str) -> bool:
-    """Whether the check of a change waits for a verdict that is not of the change."""
-    return header.due_blocks and reason not in OF_CHANGE
 
 
 def is_incomplete(header: Header, card: Scorecard) -> bool:

@@ -186,7 +186,7 @@ MEASURES = [
         "rubric-ignores-the-prompt",
         (
             BREAKS_THREE,
-            Written(RUBRIC, "volatile_text: [{field: messages.*.content, pattern: 'You are.*'}]\n", append=True),
+            Written(RUBRIC, "volatile: [{body.messages.*.content: 'You are.*'}]\n", append=True),
         ),
     ),
     Hole("rubric-records-nothing", (BREAKS_THREE, Written(RUBRIC, "recording: 'off'\n", append=True))),
