@@ -37,7 +37,6 @@ from pytest_recall.judges import built_in, model_judges
 from pytest_recall.judges.calibration import Label
 from pytest_recall.metrics.retrieval import GROUPS, Retrieval
 from pytest_recall.plugin import fixtures, options, switch
-from pytest_recall.plugin.options import OptionGroup
 from pytest_recall.replay import hosts, repeatable_calls
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -91,7 +90,7 @@ def pytest_options() -> Recorder:
     """Return the options and ini settings that the plugin adds."""
     recorder = Recorder()
     switch.add_settings(cast(pytest.Parser, recorder))
-    options.define(cast(OptionGroup, recorder))
+    options.define(recorder.addoption, lambda name: f"--{'' if name in switch.SHORT else 'recall-'}{name}")
     return recorder
 
 
@@ -129,11 +128,10 @@ def shown(names: tuple[str, ...], about: dict[str, Any]) -> str:
 
 
 def option_part() -> Iterator[str]:
-    for (name,), about in pytest_options().arguments:
+    for names, about in pytest_options().arguments:
         if about["help"] is argparse.SUPPRESS:
             continue  # It is for the plugin itself.
-        short = name.replace("--recall-", "--", 1)
-        yield f"### `{shown((short, name) if short in switch.SHORT else (name,), about)}`"
+        yield f"### `{shown(names, about)}`"
         yield ""
         yield sentence(about["help"])
         yield ""

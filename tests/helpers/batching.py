@@ -295,4 +295,4 @@ def project(
 
 def run(checkout: Checkout, *options: str) -> pytest.RunResult:
     """Run all cases by batch, in this process."""
-    return checkout.run("eval", "--recall-mode=all", "--batch", *options)
+    return checkout.run("eval", "--recall-mode=all", "--recall-batch", *options)

@@ -189,7 +189,7 @@ def test_what_is_no_batch_api_ends_the_wait(tmp_path: Path) -> None:
     page = Answer(200, b"<html>hi</html>", {"content-type": "text/html"})
     with endpoint(page) as server, closing(sender_in(tmp_path, quiet=0.01)) as made:
         call = held(made, asked(server, "a"))
-        with pytest.raises(RuntimeError, match=r"the batch failed \(.*AttributeError.*\); run without --batch"):
+        with pytest.raises(RuntimeError, match=r"the batch failed \(.*AttributeError.*\); run without --recall-batch"):
             call.wait()
 
 

@@ -1,4 +1,4 @@
-"""`--batch`: calls of cases that run at once go through the batch APIs, at half price."""
+"""`--recall-batch`: calls of cases that run at once go through the batch APIs, at half price."""
 
 from __future__ import annotations
 
@@ -337,15 +337,18 @@ def test_progress_says_how_many_wait(pytester: pytest.Pytester, service: Service
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--replay",), "ERROR: --batch is about calls that are sent, and --replay sends none; leave one of them out"),
+        (
+            ("--replay",),
+            "ERROR: --recall-batch is about calls that are sent, and --replay sends none; leave one of them out",
+        ),
         (
             ("--recall-concurrency=1",),
-            "ERROR: --batch would wait for a batch of one call at a time with --recall-concurrency 1; give more",
+            "ERROR: --recall-batch would wait for a batch of one call at a time with --recall-concurrency 1; give more",
         ),
         (
             ("--setup-show", "-q"),
-            "*ERROR: --batch has no effect where cases run one by one, since fixtures are shown as they are set up;"
-            " leave it out",
+            "*ERROR: --recall-batch has no effect where cases run one by one, since fixtures are shown as they are set"
+            " up; leave it out",
         ),
     ],
     ids=["replay", "one", "setup-show"],

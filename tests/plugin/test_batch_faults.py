@@ -17,7 +17,7 @@ pytest.importorskip("anthropic")
 
 SDKS = pytest.mark.parametrize("way", ["openai_sync", "anthropic_async"])
 LOOP = 'return plain_sync(f"tell me more of {plain_sync(question)}")'
-BATCH = ("--recall-mode=all", "--batch")
+BATCH = ("--recall-mode=all", "--recall-batch")
 TWO = NAMES[:2]
 HELD = batched(requests=len(TWO), quiet=5, poll=0.05)
 """The rubric of runs that wait for long, and look seldom."""
@@ -103,7 +103,7 @@ class TestWhole:
         result = run(checkout)
         result.assert_outcomes(errors=2)
         said = f"POST {service.url}/v1/chat/completions: no batch could be made: {service.url}/v1 answered 401: not now"
-        assert errors(checkout) == {f"{said} [key]; correct that, or run without --batch"}
+        assert errors(checkout) == {f"{said} [key]; correct that, or run without --recall-batch"}
         assert "sk-none" not in result.stdout.str()
 
     @SDKS
@@ -189,7 +189,7 @@ class TestKilled:
         wait_until(lambda: len(noted(checkout)) == 1)
         result = running.end(begun, signal.SIGINT)
         assert result.ret == pytest.ExitCode.INTERRUPTED
-        said = "1 batch goes on, or has answers that no case has used (batch_1); the next run with --batch picks it up"
+        said = "answers that no case has used (batch_1); the next run with --recall-batch picks it up"
         assert said in result.stdout.str()
         assert list(checkout.artifacts.folder.glob(".batching-*")) == []
         service.hold = NEVER

@@ -167,8 +167,8 @@ def test_no_judge_is_asked_without_a_recording(pytester: pytest.Pytester, upstre
             "--recall-trust-replays has no effect with --recall-dry-run; leave it out",
         ),
         (
-            ("--recall-dry-run", "--record=missing", "--recall-budget", "1"),
-            "--recall-budget has no effect with --recall-dry-run; leave it out",
+            ("--recall-dry-run", "--record=missing", "--budget", "1"),
+            "--budget has no effect with --recall-dry-run; leave it out",
         ),
     ],
 )

@@ -154,7 +154,7 @@ class TestGitHub:
         monkeypatch.setenv("GITHUB_REF", "refs/pull/17/merge")
         monkeypatch.setenv("GITHUB_EVENT_NAME", "schedule")
         checkout = SET.at(pytester)
-        chosen(checkout, "--recall-mode=pr", "--recall-pr=18", "--recall-seed=s", "--recall-model=m-2")
+        chosen(checkout, "--recall-mode=pr", "--recall-pr=18", "--recall-seed=s", "--model=m-2")
         assert (checkout.today()["seed"], checkout.today()["mode"]) == ("s", "pr")
         assert checkout.state()["fresh"].last_pr == "18"
         assert checkout.journal().header.model == "m-2"

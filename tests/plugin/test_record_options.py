@@ -82,8 +82,8 @@ class TestUsage:
             ("--record", "services"),
             "--record takes `services` for the folder of cassettes; write `services --record`, or --record=DIR",
         ),
-        (("eval", "--record", "--replay-max-age=3"), "--replay-max-age goes with --replay"),
-        (("eval", "--replay", "--replay-max-age=-3"), "--replay-max-age is a number of days, 0 or more"),
+        (("eval", "--record", "--recall-replay-max-age=3"), "--recall-replay-max-age goes with --replay"),
+        (("eval", "--replay", "--recall-replay-max-age=-3"), "--recall-replay-max-age is a number of days, 0 or more"),
         (("eval", "--recall-trust-replays"), "--recall-trust-replays needs --replay or --record=missing"),
         (
             ("eval", "--record", "--recall-trust-replays"),
@@ -136,10 +136,10 @@ class TestAge:
         checkout = self.recorded(pytester, lasting)
         before = finished(checkout)
         rows: tuple[tuple[tuple[str, ...], str], ...] = (
-            (("--replay-max-age=8",), ""),
+            (("--recall-replay-max-age=8",), ""),
             ((), ""),
-            (("--replay-max-age=7",), "7"),
-            (("--replay-max-age=0",), "0"),
+            (("--recall-replay-max-age=7",), "7"),
+            (("--recall-replay-max-age=0",), "0"),
         )
         for option, days in rows:
             checkout.run("eval", "--replay", *option, "--recall-mode=all")

@@ -205,5 +205,5 @@ def left(batches: Sequence[str]) -> str:
     one = len(batches) == 1
     return (
         f"{batched(len(batches))} {'goes on, or has' if one else 'go on, or have'} answers that no case has used"
-        f" ({listed(batches)}); the next run with --batch picks {'it' if one else 'them'} up"
+        f" ({listed(batches)}); the next run with --recall-batch picks {'it' if one else 'them'} up"
     )

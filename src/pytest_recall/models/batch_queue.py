@@ -283,7 +283,7 @@ class BatchSender:
         finally:  # Whatever it was, no caller must wait for ever.
             with self._changed:
                 if not self._over:
-                    self._over, self._broken = True, "batches are not made any more; run without --batch"
+                    self._over, self._broken = True, "batches are not made any more; run without --recall-batch"
                 for job in self._jobs:
                     for call in job.calls:
                         call.fail(self._broken or CALLED_OFF)
@@ -312,7 +312,7 @@ class BatchSender:
         except BatchError as error:
             self._failed(job, error)
         except Exception as error:
-            self._end(job, f"the batch failed ({one_line(repr(error))}); run without --batch", kept=bool(job.id))
+            self._end(job, f"the batch failed ({one_line(repr(error))}); run without --recall-batch", kept=bool(job.id))
 
     def _door(self, door: Door) -> Batches:
         if door not in self._doors:
@@ -351,7 +351,7 @@ class BatchSender:
             door = self._door(job.door)
             look = door.look(job.id)
             if look.failed:
-                self._end(job, f"the batch {job.id} failed: {look.failed}; correct that, or run without --batch")
+                self._end(job, f"the batch {job.id} failed: {look.failed}; correct that, or run without --recall-batch")
                 return
             if not look.ended:
                 self._later(job, self._until_next_look(job))
@@ -388,7 +388,7 @@ class BatchSender:
             now = clock.monotonic()
             seconds = wait(_MAKING, job.failures, now - job.begun, error.after, random.random())
             if seconds is None or not error.temporary:
-                self._end(job, f"no batch could be made: {error}; correct that, or run without --batch")
+                self._end(job, f"no batch could be made: {error}; correct that, or run without --recall-batch")
             else:
                 job.due = now + seconds
 
@@ -401,7 +401,7 @@ class BatchSender:
             return
         message = (
             f"the batch {job.id} has not ended within {self._pace.wait:g} s;"
-            " it continues, and the next --batch run picks it up"
+            " it continues, and the next --recall-batch run picks it up"
         )
         with self._changed:
             for call in job.calls:

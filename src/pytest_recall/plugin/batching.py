@@ -1,4 +1,4 @@
-"""Send the calls of a session through batch APIs, with `--batch`."""
+"""Send the calls of a session through batch APIs, with `--recall-batch`."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from pytest_recall.files.errors import RecallError, sentence_of
 from pytest_recall.files.eval_directory import relative
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.plugin import judging, portion
+from pytest_recall.plugin.options import spelled
 from pytest_recall.plugin.pytest_internals import is_terminal_reporter
 from pytest_recall.plugin.stash import CASSETTES
 from pytest_recall.replay.exchange import Call, error_replies
@@ -280,7 +281,8 @@ class Ending:
             if meter.barred():
                 line = _how_to_resume(portion.resuming(self._run.config), first="correct that, then ")
             else:
-                line = _how_to_resume(portion.resuming(self._run.config, " and a higher --budget"), first="")
+                higher = f" and a higher {spelled(self._run.config, 'budget')}"
+                line = _how_to_resume(portion.resuming(self._run.config, higher), first="")
             self._run.log.note(line)
         # A case that was between two calls is an error to pytest, and not what a regression is.
         fails = session.exitstatus == pytest.ExitCode.TESTS_FAILED and session.testsfailed > cut

@@ -39,7 +39,7 @@ def agent(request: pytest.FixtureRequest, _recall_on: None) -> Callable[[Any], A
     from pytest_recall.plugin import collect, start
 
     if start.ensure_run(request.config).plan.context.model is None:
-        pytest.fail(collect.NO_AGENT, pytrace=False)
+        pytest.fail(collect.no_agent(request.config), pytrace=False)
     model: Callable[[Any], Any] = request.getfixturevalue("recall_model")
     return model
 

@@ -41,7 +41,7 @@ def check_options(config: pytest.Config) -> None:
     option = config.option
     client = resolve(option.recall_memory) if option.recall_memory else None
     if option.recall_memory_reset and client is not None and client.private:
-        raise RecallError(f"--memory-reset: {client.name} is empty when a run begins; remove the option")
+        raise RecallError(f"--recall-memory-reset: {client.name} is empty when a run begins; remove the option")
 
 
 class FileMemory(NamedTuple):
@@ -160,7 +160,8 @@ def without_effect(config: pytest.Config, definitions: Sequence[Any]) -> str:
     """Return why `--memory` has no effect, as a sentence; empty if it has, or is not given."""
     if definitions[-1].func.__module__ == _HOME or not config.option.recall_memory:
         return ""
-    return "--memory has no effect, since a fixture `memory` of your own takes its place; remove one of the two"
+    name = options.spelled(config, "memory")
+    return f"{name} has no effect, since a fixture `memory` of your own takes its place; remove one of the two"
 
 
 def agent_of(

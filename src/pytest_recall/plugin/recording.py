@@ -131,11 +131,13 @@ def recording(config: pytest.Config) -> Recording:
     with options.usage_errors():
         check_record_option(record, replay, config.invocation_params.dir)
     if option.recall_batch and replay is not None:
-        raise pytest.UsageError("--batch is about calls that are sent, and --replay sends none; leave one of them out")
+        raise pytest.UsageError(
+            "--recall-batch is about calls that are sent, and --replay sends none; leave one of them out"
+        )
     mode, given = record_option(record, replay)
     if option.recall_replay_max_age is not None and (mode != "replay" or option.recall_replay_max_age < 0):
         problem = "goes with --replay" if mode != "replay" else "is a number of days, 0 or more"
-        raise pytest.UsageError(f"--replay-max-age {problem}")
+        raise pytest.UsageError(f"--recall-replay-max-age {problem}")
     live = live_kinds(option.recall_live, mode)
     if option.recall_trust_replays and mode not in ("replay", "missing"):
         raise pytest.UsageError("--recall-trust-replays needs --replay or --record=missing")

@@ -42,7 +42,8 @@ def start(config: pytest.Config) -> None:
             " several times, or `confirm: 2of3` into the rubric to have a fail asked again"
         )
     if config.option.recall_baselines is not None and not (paths or datasets):
-        raise pytest.UsageError("--baselines: there is no case file here, and only cases of one have baselines")
+        name = options.spelled(config, "baselines")
+        raise pytest.UsageError(f"{name}: there is no case file here, and only cases of one have baselines")
     if paths or datasets or asked.mode != "off" or config.option.recall_resume is not None:
         garbage.pause(config)  # A conftest file may have named us.
         wake(config, paths, asked, datasets)
@@ -205,6 +206,7 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
             base=Path(asked.base) if asked.base else None,
             layers=layers,
             of_change=asked.of_change,
+            spelled=partial(options.spelled, run.config),
         )
     if asked.mode in ("record", "missing"):
         manager.problems += recording.calls_before_the_session(manager.player)
@@ -235,18 +237,13 @@ def make_run(config: pytest.Config, plan: Plan) -> Run:
 
 def idle_choice(config: pytest.Config) -> str:
     """Return what is wrong with an option that chooses cases where there are none at all; empty if nothing is."""
-    option = config.option
-    named = (
-        ("--scenarios", option.recall_scenarios),
-        ("--dimensions", option.recall_dimensions),
-        ("--recall-shard", option.recall_shard),
-    )
-    given = [name for name, value in named if value is not None]
+    names = ("scenarios", "dimensions", "shard")
+    given = [name for name in names if getattr(config.option, f"recall_{name}") is not None]
     if not given or config.stash.get(RUN, None) is not None or options.is_worker(config):
         return ""
     return (
-        f"{given[0]}: there is no case here, neither in a case file nor a marked test; name the folder of the evals, or"
-        " leave the option out"
+        f"{options.spelled(config, given[0])}: there is no case here, neither in a case file nor a marked test; name"
+        " the folder of the evals, or leave the option out"
     )
 
 

@@ -147,9 +147,8 @@ def _both(replays: _Replays, volatile: Volatile, number: int) -> tuple[_Replay, 
 
 
 def _command(replays: _Replays, scratch: Path, own: Path, seconds: float) -> list[str]:
-    folder = f":{replays.cassettes}" if replays.cassettes else ""
     command = [sys.executable, "-m", "pytest", "-p", "recall", *replays.paths, f"--recall-dir={replays.eval_dir}"]
-    command += [f"--recall-record=missing{folder}", "--recall-dry-run", "--recall-mode=all"]
+    command += [f"--recall-dry-run-cassettes={replays.cassettes or ''}", "--recall-dry-run", "--recall-mode=all"]
     command += [f"--recall-dry-run-file={own / FINDINGS}", f"--recall-dry-run-requests={own}"]
     command += [f"--recall-dry-run-ignoring={scratch / 'ignoring.json'}"]
     command += [f"--recall-dry-run-of={scratch / 'wanted.json'}"] if replays.cases else []
