@@ -338,10 +338,6 @@ def test_progress_says_how_many_wait(pytester: pytest.Pytester, service: Service
     ("options", "said"),
     [
         (
-            ("--replay",),
-            "ERROR: --recall-batch is about calls that are sent, and --replay sends none; leave one of them out",
-        ),
-        (
             ("--recall-concurrency=1",),
             "ERROR: --recall-batch would wait for a batch of one call at a time with --recall-concurrency 1; give more",
         ),
@@ -351,7 +347,7 @@ def test_progress_says_how_many_wait(pytester: pytest.Pytester, service: Service
             " up; leave it out",
         ),
     ],
-    ids=["replay", "one", "setup-show"],
+    ids=["one", "setup-show"],
 )
 def test_what_would_have_no_effect_is_refused(
     pytester: pytest.Pytester, service: Service, options: tuple[str, ...], said: str

@@ -53,10 +53,6 @@ class TestUsage:
 
     ROWS = (
         (
-            ("eval", "--record", "--replay"),
-            "--record and --replay exclude each other; --record=missing combines the two",
-        ),
-        (
             ("--replay", "eval"),
             "--replay takes `eval` for the folder of cassettes; write `eval --replay`, or --replay=DIR",
         ),
@@ -82,13 +78,7 @@ class TestUsage:
             ("--record", "services"),
             "--record takes `services` for the folder of cassettes; write `services --record`, or --record=DIR",
         ),
-        (("eval", "--record", "--recall-replay-max-age=3"), "--recall-replay-max-age goes with --replay"),
         (("eval", "--replay", "--recall-replay-max-age=-3"), "--recall-replay-max-age is a number of days, 0 or more"),
-        (("eval", "--recall-trust-replays"), "--recall-trust-replays needs --replay or --record=missing"),
-        (
-            ("eval", "--record", "--recall-trust-replays"),
-            "--recall-trust-replays needs --replay or --record=missing",
-        ),
         (("eval", "--record=Missing"), "--record=Missing: did you mean --record=missing?"),
         (("eval", "--record=MISSING:there"), "--record=MISSING:there: did you mean --record=missing:there?"),
         (

@@ -130,7 +130,9 @@ def add_record(parser: argparse.ArgumentParser, note: str = "", whose: str = "th
 
 def recording_of(args: argparse.Namespace) -> RecordOption:
     """Return what a command does with the calls of models, by its `--record` and `--replay`. Raises RecallError."""
-    check_record_option(args.record, args.replay, Path.cwd())
+    if args.record is not None and args.replay is not None:
+        raise RecallError(f"--record and --replay exclude each other; --record={MISSING} combines the two")
+    check_record_option(args.record, Path.cwd())
     return record_option(args.record, args.replay)
 
 

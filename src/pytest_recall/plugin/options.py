@@ -21,6 +21,7 @@ import pytest
 from pytest_recall.files import clock
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.plugin import switch
+from pytest_recall.plugin.option_rules import is_given
 from pytest_recall.plugin.pytest_internals import number_setting, setting
 from pytest_recall.replay.record_option import MISSING
 
@@ -36,7 +37,6 @@ NO_FOLDER = ""
 XDIST = ("-n", "--numprocesses", "--maxprocesses", "--dist", "--tx")
 LIKE = 0.8
 """How near an option has to be to one of ours, by difflib's ratio, that it is taken for that one."""
-EXPLICIT_OPTIONS = (("keyword", "-k"), ("lf", "--lf"), ("stepwise", "--sw"))
 
 
 def spelled(config: Any, name: str) -> str:
@@ -269,7 +269,8 @@ def define(addoption: Callable[..., object], spelled: Callable[[str], str]) -> N
     add(
         "trust-replays",
         action="store_true",
-        help="let verdicts on replayed answers move boxes, as if the model had answered today",
+        help=f"with {spelled('replay')} or {spelled('record')}=missing: let verdicts on replayed answers move boxes, as"
+        " if the model had answered today",
     )
     add(
         "live",
@@ -335,9 +336,9 @@ def wanted(config: pytest.Config) -> Filters:
     for name in ("scenarios", "dimensions"):
         if getattr(option, f"recall_{name}") is not None and option.recall_mode is None:
             reason = spelled(config, name)
-    for name, shown in EXPLICIT_OPTIONS:
-        if getattr(option, name, None):
-            reason = shown
+    for name in ("-k", "--lf", "--sw"):
+        if is_given(option, name):
+            reason = name
     if any("::" in argument for argument in config.args):
         reason = "node ids"
     return Filters(

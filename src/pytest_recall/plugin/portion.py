@@ -12,7 +12,7 @@ import pytest
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.git import head_of
-from pytest_recall.plugin import options
+from pytest_recall.plugin import option_rules, options
 from pytest_recall.plugin.stash import is_case, state_of
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def resumed(config: pytest.Config, place: Place) -> Resumed | None:
         (options.spelled(config, "dimensions"), options.wanted(config).dimensions or None, header.dimensions),
     ]
     others = [name for name, given, had in settled if given is not None and given != had]
-    if others := [*others, *_choosing(config)]:
+    if others := [*others, *_node_ids(config)]:
         raise RecallError(
             f"--recall-resume: the cases of {header.run} are chosen, and {', '.join(others)} would choose others; leave"
             " that out"
@@ -108,17 +108,14 @@ def resumed(config: pytest.Config, place: Place) -> Resumed | None:
     return Resumed(folder, record)
 
 
-def _choosing(config: pytest.Config) -> list[str]:
-    """Return what the command line chooses cases by, and a run that is resumed cannot be given."""
-    option = config.option
-    names = (*options.EXPLICIT_OPTIONS, ("markexpr", "-m"))
-    found = [shown for name, shown in (*names, ("recall_update", "--recall-update")) if getattr(option, name, None)]
-    return [*found, *(["node ids"] if any("::" in argument for argument in config.args) else [])]
+def _node_ids(config: pytest.Config) -> list[str]:
+    return ["node ids"] if any("::" in argument for argument in config.args) else []
 
 
 def resuming(config: pytest.Config, more: str = "") -> str:
     """Return the command that resumes the run of this session, with `more` options."""
-    without = "".join(f" and without {name}" for name in _choosing(config))
+    others = option_rules.excluded_by("resume", config.option, partial(options.spelled, config))
+    without = "".join(f" and without {name}" for name in (*others, *_node_ids(config)))
     return f"the same command with --recall-resume{more}{without}"
 
 

@@ -14,7 +14,7 @@ import pytest
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import find_case_files
 from pytest_recall.files.git import head_of
-from pytest_recall.plugin import files, garbage, options
+from pytest_recall.plugin import files, garbage, option_rules, options
 from pytest_recall.plugin.options import place_of, today, usage_errors
 from pytest_recall.plugin.recording import Recording, check_writable, recording, wanted_of
 from pytest_recall.plugin.stash import CASSETTES, RUN, WATCH
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 def start(config: pytest.Config) -> None:
     """Make the run of this session, if there are case files. Raises pytest.UsageError."""
+    if why := option_rules.refused(config.option, partial(options.spelled, config)):
+        raise pytest.UsageError(why)
     options.concurrency(config)
     options.progress(config)
     files.refuse(config)
@@ -157,7 +159,7 @@ def _on_branch(config: pytest.Config, place: Place, asked: Recording) -> Recordi
         return asked
     from pytest_recall.replay import run_recordings
 
-    check_writable(place.artifacts.folder, place.name(place.artifacts.folder))
+    check_writable(config, place.artifacts.folder, place.name(place.artifacts.folder))
     return asked.on_branch(run_recordings.recording_folder(place, head_of(place.root, os.environ)[1], asked.run))
 
 
@@ -181,7 +183,7 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
         with usage_errors():
             layers = layers_from(plan.place, folder)
     if asked.mode in ("record", "missing"):
-        recording.check_writable(folder, plan.place.name(folder))
+        recording.check_writable(run.config, folder, plan.place.name(folder))
     if asked.batch:
         from pytest_recall.plugin import batching, overlap
 
