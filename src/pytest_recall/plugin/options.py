@@ -115,7 +115,10 @@ def refuse(config: pytest.Config, parser: pytest.Parser, args: list[str]) -> Non
             raise pytest.UsageError(f"{name}: an option of pytest-xdist, which {how}")
         if not name.startswith("--"):
             continue
-        ours = [known for option in parser.getgroup("recall", TITLE).options for known in option.names()]
+        listed = (
+            one for one in parser.getgroup("recall", TITLE).options if one.attrs()["help"] is not argparse.SUPPRESS
+        )
+        ours = [known for option in listed for known in option.names()]
         if (other := spelled(config, name.removeprefix("--").removeprefix("recall-"))) in ours:
             raise pytest.UsageError(f"{name}: no option; did you mean `{other}`?")
         if name.startswith("--recall-"):
