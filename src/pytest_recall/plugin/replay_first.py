@@ -47,10 +47,10 @@ TWICE = 20
 """Cases that are replayed a second time at most, to see which of them send something new each time."""
 # Options that a replay leaves out, those of the plugin without the prefix that they have in a project.
 _OWN_VALUE = ("mode", "budget", "baselines", "shard", "concurrency", "live", "replay-max-age")
-_VALUE = frozenset({"-n", "--numprocesses", "--dist", "--maxprocesses", "--tx", "--junitxml", "--junit-xml"})
+_VALUE = ("-n", "--numprocesses", "--dist", "--maxprocesses", "--tx", "--junitxml", "--junit-xml")
 _OWN_OPTIONAL = ("record", "replay", "resume")
 _OWN_FLAGS = ("batch", "update", "trust-replays")
-_FLAGS = frozenset({"--pdb", "--trace"})
+_FLAGS = ("--pdb", "--trace")
 # Options of plugins that write files: each is led elsewhere, where the plugin is there and was asked to write.
 _REPORTS = (
     ("xmlpath", "--junitxml"),
@@ -386,11 +386,9 @@ def _command(config: pytest.Config, cassettes: Path, scratch: Path, shard: tuple
 
 def _kept(given: list[str], spelled: Callable[[str], str]) -> Iterator[str]:
     """Yield the options that the replay has in common with this run."""
-    values, optional, flags = (
-        _VALUE.union(map(spelled, _OWN_VALUE)),
-        {*map(spelled, _OWN_OPTIONAL)},
-        _FLAGS.union(map(spelled, _OWN_FLAGS)),
-    )
+    values = {*_VALUE, *map(spelled, _OWN_VALUE)}
+    optional = {*map(spelled, _OWN_OPTIONAL)}
+    flags = {*_FLAGS, *map(spelled, _OWN_FLAGS)}
     rest = iter(range(len(given)))
     for place in rest:
         name, equals, _ = given[place].partition("=")
