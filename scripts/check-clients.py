@@ -679,7 +679,7 @@ def check_unrecorded(client: Client) -> dict[str, str]:
             found["-n 2"] = outcome(run(folder, url, "--replay", "-n2"), "2 errors", told)
             if asked := len(Upstream.asked) - before:
                 found["sent"] = f"{asked} requests reached the server in a replay"
-            rubric.write_text(f"owner: us\nignore_hosts: ['{url.removeprefix('http://')}']\n")
+            rubric.write_text(f"owner: us\ncalls: {{'{url.removeprefix('http://')}': ignore}}\n")
             found["ignored"] = outcome(run(folder, url, "--replay"), "2 passed")
         return found
 

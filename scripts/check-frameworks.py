@@ -197,7 +197,7 @@ class Project:
         ]
         (folder / "pytest.ini").write_text("[pytest]\n")
         # That what leaves is led to the sink is seen by a hook for audit events as a connection of its own.
-        rubric = f"owner: us\nignore_hosts: ['127.0.0.1:{sink.server_address[1]}']\n"
+        rubric = f"owner: us\ncalls: {{'127.0.0.1:{sink.server_address[1]}': ignore}}\n"
         (self.evals / "rubric.yaml").write_text(rubric)
         (self.evals / "cases.yaml").write_text("".join(cases))
         (self.evals / "conftest.py").write_text(CONFTEST)

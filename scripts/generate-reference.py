@@ -36,9 +36,7 @@ from pytest_recall.datasets.questions import BenchFile
 from pytest_recall.judges import built_in, model_judges
 from pytest_recall.judges.calibration import Label
 from pytest_recall.metrics.retrieval import GROUPS, Retrieval
-from pytest_recall.models.settings import Batching
-from pytest_recall.plugin import fixtures, options, switch
-from pytest_recall.plugin.options import OptionGroup
+from pytest_recall.plugin import fixtures, option_rules, options, switch
 from pytest_recall.replay import hosts, repeatable_calls
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -88,11 +86,16 @@ class Recorder:
         pass
 
 
+def spelled(name: str) -> str:
+    """Return an option of pytest as it is spelled where no setting says otherwise."""
+    return f"--{'' if name in switch.SHORT else 'recall-'}{name}"
+
+
 def pytest_options() -> Recorder:
     """Return the options and ini settings that the plugin adds."""
     recorder = Recorder()
     switch.add_settings(cast(pytest.Parser, recorder))
-    options.define(cast(OptionGroup, recorder))
+    options.define(recorder.addoption, spelled)
     return recorder
 
 
@@ -130,14 +133,24 @@ def shown(names: tuple[str, ...], about: dict[str, Any]) -> str:
 
 
 def option_part() -> Iterator[str]:
-    for (name,), about in pytest_options().arguments:
+    for names, about in pytest_options().arguments:
         if about["help"] is argparse.SUPPRESS:
             continue  # It is for the plugin itself.
-        short = name.replace("--recall-", "--", 1)
-        yield f"### `{shown((short, name) if short in switch.SHORT else (name,), about)}`"
+        yield f"### `{shown(names, about)}`"
         yield ""
         yield sentence(about["help"])
         yield ""
+
+
+def rule_part() -> Iterator[str]:
+    hidden = {names[0] for names, about in pytest_options().arguments if about["help"] is argparse.SUPPRESS}
+    yield from ("| option | what it needs, or cannot be given with |", "| --- | --- |")
+    for rule in option_rules.RULES:
+        name, *others = (option_rules.shown(name, spelled) for name in (rule.option, *rule.others))
+        if name not in hidden:
+            joined = (" or " if rule.relation == "needs" else ", ").join(f"`{other}`" for other in others)
+            yield f"| `{name}` | {rule.relation} {joined} |"
+    yield ""
 
 
 def ini_part() -> Iterator[str]:
@@ -294,6 +307,7 @@ def name_part() -> Iterator[str]:
 
 PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "options": option_part,
+    "option-rules": rule_part,
     "ini": ini_part,
     "mark": lambda: iter(("```text", switch.MARK, "```")),
     "commands": command_part,
@@ -301,7 +315,6 @@ PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "case-fields": lambda: field_part(Case),
     "rubric-fields": lambda: field_part(Settings),
     "replay-fields": lambda: field_part(Replay),
-    "batch-fields": lambda: field_part(Batching),
     "label-fields": lambda: field_part(Label),
     "dataset-fields": lambda: field_part(BenchFile),
     "metrics": metric_part,

@@ -60,7 +60,7 @@ NOT_RUN = {
     "docs/how-to/record-and-replay.md: recall cassettes list": "lists commands; some want files of others",
     "docs/how-to/recover-a-killed-run.md: partial: 3 of 12 chosen cases not run": SHOWN,
     "docs/how-to/run-what-a-change-affects.md: pytest": PAID,
-    "docs/how-to/run-by-batch.md: pytest -p recall eval --recall-mode nightly --batch": PAID,
+    "docs/how-to/run-by-batch.md: pytest -p recall eval --recall-mode nightly --recall-batch": PAID,
     "docs/how-to/run-in-ci.md: recall ci push --branch main": HOST,
     "docs/how-to/run-in-ci.md: pytest -p recall eval --recall-mode main": HOST,
     "docs/how-to/run-in-ci.md: recall: 12 of 88 cases": SHOWN,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from pytest_recall.cases.settings import DEFAULT_SETTINGS, MODES, Settings
+from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
 from pytest_recall.cases.settings_fields import Criterion, RateLimit
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files.errors import RecallError
@@ -21,53 +21,35 @@ def test_defaults_are_those_of_the_published_design() -> None:
     assert rubric.model_dump() == {
         "owner": "search team",
         "model_primary": None,
-        "mode": "pr",
         "max_due_cases": 25,
         "box_1_cases": 25,
         "new_traffic_sample": 5,
         "nightly_cases": None,
         "recording": "on",
         "publish_answers": False,
-        "branch_recordings": True,
         "budget": None,
         "thresholds": {},
         "prices": {},
         "rate_limits": {},
         "confirm": None,
-        "outage_limit": 5,
         "no_verdict_allowed": 0,
         "quarantine_lapses": 4,
-        "quarantine_days": 30,
         "judge": {
             "model": (),
             "appellate": None,
             "criteria": {},
             "min_kappa": None,
             "preflight": "stop",
-            "known_answers": (),
         },
         "memory": None,
-        "memory_reset": False,
-        "memory_probe": 5,
-        "cassette_kinds": {},
-        "volatile_fields": (),
-        "ignore_hosts": (),
-        "repeatable_urls": (),
-        "telemetry_hosts": (),
+        "volatile": (),
+        "calls": {},
         "replay": {"programs": ()},
         "secrets": (),
-        "batch": {"hosts": (), "quiet": 5.0, "poll": 30.0, "wait": 86400.0, "requests": None, "megabytes": None},
-        "max_cassette_age": None,
-        "volatile_query": (),
-        "volatile_text": (),
         "match_headers": (),
-        "ignore_headers": (),
         "keep_headers": (),
-        "drop_headers": (),
         "baselines": (),
-        "baseline_window": 80_000,
         "blocks": "regression",
-        "due_blocks": False,
         "gates": (),
     }
 
@@ -76,24 +58,16 @@ def test_without_a_file_nobody_owns_it() -> None:
     assert Settings(owner="unknown") == DEFAULT_SETTINGS
 
 
-def test_modes() -> None:
-    assert MODES == ("pr", "main", "nightly", "all", "observe")
-    assert [Settings(owner="x", mode=mode).mode for mode in MODES] == [*MODES]
-
-
 @pytest.mark.parametrize(
     ("given", "field"),
     [
         ({"owner": ""}, "owner"),
-        ({"mode": "weekly"}, "mode"),
-        ({"mode": "explicit"}, "mode"),
         ({"max_due_cases": -1}, "max_due_cases"),
         ({"max_due_cases": "25"}, "max_due_cases"),
         ({"max_due_cases": 2.5}, "max_due_cases"),
         ({"new_traffic_sample": True}, "new_traffic_sample"),
         ({"nightly_cases": 0}, "nightly_cases"),
         ({"recording": "maybe"}, "recording"),
-        ({"due_blocks": 2}, "due_blocks"),
         ({"policy": "lottery"}, "policy"),
         ({"thresholds": {"token_f1": 60}}, "thresholds"),
         ({"thresholds": {"token_f1": "0.6"}}, "thresholds"),
@@ -176,7 +150,6 @@ def test_a_criterion_as_people_write_it(tmp_path: Path) -> None:
     anchors: {1: rude, 3: neutral, 5: friendly and short}
     weight: 2
     threshold: 3
-    owner: support
 """
     assert read(tmp_path, text).judge.criteria == {
         "tone": Criterion(
@@ -184,7 +157,6 @@ def test_a_criterion_as_people_write_it(tmp_path: Path) -> None:
             anchors={1: "rude", 3: "neutral", 5: "friendly and short"},
             weight=2,
             threshold=3,
-            owner="support",
         )
     }
 

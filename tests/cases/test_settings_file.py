@@ -24,10 +24,10 @@ def read(folder: Path, text: str) -> Settings:
 def test_no_file_is_the_default(tmp_path: Path) -> None:
     found = read_settings(tmp_path / "rubric.yaml", NAME)
     assert found is DEFAULT_SETTINGS
-    assert (found.mode, found.max_due_cases, found.new_traffic_sample, found.nightly_cases) == ("pr", 25, 5, None)
+    assert (found.max_due_cases, found.new_traffic_sample, found.nightly_cases) == (25, 5, None)
 
 
-@pytest.mark.parametrize(("lapses", "found"), [("null", None), ("2", Quarantine(2, "me", 30))])
+@pytest.mark.parametrize(("lapses", "found"), [("null", None), ("2", Quarantine(2, "me"))])
 def test_no_number_of_lapses_is_no_quarantine(tmp_path: Path, lapses: str, found: Quarantine | None) -> None:
     assert read(tmp_path, f"owner: me\nquarantine_lapses: {lapses}\n").quarantine == found
 
@@ -40,42 +40,38 @@ def test_a_rubric_of_another_version_has_no_gates(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        ("owner: me\n# hosts\nignore_hosts:\n- db\n", f"{NAME}:4"),
+        ("owner: me\n# hosts\ncalls:\n  db: ignore\n", f"{NAME}:4"),
         ("owner: me\n", NAME),
-        ("ignore_hosts: [", NAME),
+        ("calls: {", NAME),
         ("", NAME),
     ],
 )
 def test_where_a_setting_stands(tmp_path: Path, text: str, place: str) -> None:
     path = tmp_path / "rubric.yaml"
-    assert place_of_setting(path, NAME, "ignore_hosts") == NAME
+    assert place_of_setting(path, NAME, "calls") == NAME
     path.write_text(text, encoding="utf-8")
-    assert place_of_setting(path, NAME, "ignore_hosts") == place
+    assert place_of_setting(path, NAME, "calls") == place
 
 
 def test_every_knob(tmp_path: Path) -> None:
     text = """\
 owner: the tool library
 model_primary: No
-mode: nightly
 max_due_cases: 7
 new_traffic_sample: 0
 nightly_cases: 100
 recording: off
 budget: 2.5
-due_blocks: true
 thresholds: {token_f1: 0.6, helpful: 1}
 """
     assert read(tmp_path, text) == Settings(
         owner="the tool library",
         model_primary="No",
-        mode="nightly",
         max_due_cases=7,
         new_traffic_sample=0,
         nightly_cases=100,
         recording="off",
         budget=2.5,
-        due_blocks=True,
         thresholds={"token_f1": 0.6, "helpful": 1.0},
     )
 
@@ -84,25 +80,26 @@ thresholds: {token_f1: 0.6, helpful: 1}
     ("text", "line", "words"),
     [
         ("owner: me\nmax_due: 5\n", 2, "max_due: unknown field; did you mean `max_due_cases`?"),
-        ("owner: me\n\nmode: night\n", 3, "mode: 'night' is unknown; did you mean `nightly`?"),
+        ("owner: me\n\nrecording: of\n", 3, "recording: 'of' is unknown; did you mean `off`?"),
         (
-            "owner: me\ncassette_kinds:\n  agent: live\n  foo: live\n",
-            4,
-            "cassette_kinds.foo: 'foo' is unknown; known: agent, judge, worker",
-        ),
-        (
-            "owner: me\nvolatile_text: [{field: a, pattern: '\\d+'}, {field: a, pattern: '('}]\n",
+            "owner: me\nvolatile: [{body.a: '\\d+'}, {body.a: '('}]\n",
             2,
-            "volatile_text.1.pattern: '(' is not a regular expression (missing ), unterminated subpattern at position"
-            " 0)",
+            "volatile.1: '(' is not a regular expression (missing ), unterminated subpattern at position 0)",
         ),
         (
-            "owner: me\nvolatile_text: [{field: a, pattern: '.+'}]\n",
+            "owner: me\nvolatile: [{body.a: '.+'}]\n",
             2,
-            "volatile_text.0.pattern: '.+' fits any text, so that any answer would do; write what differs with the"
-            " words beside it",
+            "volatile.0: '.+' fits any text, so that any answer would do; write what differs with the words beside it",
         ),
-        ("owner: me\nvolatile_text: ['on .']\n", 2, "volatile_text.0: must be a mapping, not 'on .'"),
+        ("owner: me\nvolatile: [{query.ts: '\\d+'}]\n", 2, "volatile.0: `query.ts` has no pattern of its own; write"),
+        ("owner: me\nvolatile: [{url: '\\d+', body: '\\d+'}]\n", 2, "volatile.0: has more than one place; write an"),
+        ("owner: me\nvolatile: [url]\n", 2, "volatile.0: `url` may differ by a pattern alone; write `url: <regular"),
+        ("owner: me\nvolatile: [run.id]\n", 2, "volatile.0: `run.id` is no place of a request; write `body.run.id`,"),
+        (
+            "owner: me\nvolatile: [header.cookie]\n",
+            2,
+            "volatile.0: `cookie` holds a credential, which is never written",
+        ),
         (
             "owner: me\nmatch_headers: [x-tenant, 'x tenant']\n",
             2,
@@ -114,15 +111,16 @@ thresholds: {token_f1: 0.6, helpful: 1}
             "keep_headers: `Authorization` holds a credential, which is never written down; remove it",
         ),
         (
-            "owner: me\nvolatile_fields: [id, 'messages.*']\n",
+            "owner: me\nvolatile: [body.id, 'body.messages.*']\n",
             2,
-            "volatile_fields: `messages.*` is what is asked, and any answer would fit; name the part that differs,",
+            "volatile.1: `body.messages.*` is what is asked, and any answer would fit; name the part that differs,",
         ),
-        ("owner: me\nvolatile_fields: [input]\n", 2, "volatile_fields: `input` is what is asked"),
-        ("owner: me\nvolatile_fields: [prompt]\n", 2, "volatile_fields: `prompt` is what is asked"),
-        ("owner: me\nignore_hosts: ['http://a/']\n", 2, "ignore_hosts: `http://a/` is not a host; write `a`"),
+        ("owner: me\nvolatile: [body.input]\n", 2, "volatile.0: `body.input` is what is asked"),
+        ("owner: me\nvolatile: [body.prompt]\n", 2, "volatile.0: `body.prompt` is what is asked"),
+        ("owner: me\ncalls:\n  db: ignored\n", 3, "calls.db: 'ignored' is unknown; did you mean `ignore`?"),
+        ("owner: me\ncalls: {'http://a/': ignore}\n", 2, "calls: `http://a/` is not a host; write `a`"),
         *(
-            (f"owner: me\nignore_hosts: ['{written}']\n", 2, f"ignore_hosts: `{written}` is not a host; write {right}")
+            (f"owner: me\ncalls: {{'{written}': ignore}}\n", 2, f"calls: `{written}` is not a host; write {right}")
             for written, right in (
                 ("http://127.0.0.1:*/x", "`127.0.0.1`"),
                 ("127.0.0.1:*", "`127.0.0.1`"),
@@ -135,13 +133,13 @@ thresholds: {token_f1: 0.6, helpful: 1}
             )
         ),
         *(
-            (f"owner: me\ntelemetry_hosts: ['{host}']\n", 2, f"telemetry_hosts: `{host}` is not a host; write one like")
+            (f"owner: me\ncalls: {{'{host}': telemetry}}\n", 2, f"calls: `{host}` is not a host; write one like")
             for host in ("*.a.com", "a.com:x", "a.com:", "a.com:0", "a.com:65536", ":80", "a b", "me@a.com")
         ),
         (
-            "owner: me\nrepeatable_urls: ['https://a/v?/x', 'https://a/x?y=*']\n",
+            "owner: me\ncalls: {'https://a/v?/x': repeatable, 'https://a/x?y=*': repeatable}\n",
             2,
-            "repeatable_urls: `https://a/x?y=*` has a query, and URLs are compared without theirs; write `https://a/x`",
+            "calls: `https://a/x?y=*` has a query, and URLs are compared without theirs; write `https://a/x`",
         ),
         (
             "owner: me\nreplay:\n  programs: [git, python]\n",
@@ -214,10 +212,10 @@ def test_mistake(tmp_path: Path, text: str, line: int, words: str) -> None:
 
 
 def test_every_mistake_at_once(tmp_path: Path) -> None:
-    found = problems(lambda: read(tmp_path, "mode: 5\nmax_due_cases: x\n"))
+    found = problems(lambda: read(tmp_path, "max_due_cases: x\nrecording: 5\n"))
     assert [message.split(": ")[:2] for message in found] == [
-        [f"{NAME}:1", "mode"],
-        [f"{NAME}:2", "max_due_cases"],
+        [f"{NAME}:1", "max_due_cases"],
+        [f"{NAME}:2", "recording"],
     ]
 
 

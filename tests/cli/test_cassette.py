@@ -234,7 +234,7 @@ def test_verify_notices_a_changed_byte(project: Path, inside: Recall) -> None:
 
 def test_verify_under_other_rules(project: Path, inside: Recall) -> None:
     cassette(project)
-    (project / "eval" / "rubric.yaml").write_text("owner: us\nvolatile_fields: [trace]\n", encoding="utf-8")
+    (project / "eval" / "rubric.yaml").write_text("owner: us\nvolatile: [body.trace]\n", encoding="utf-8")
     assert inside(project, *VERIFY).code == 0
 
 

@@ -157,7 +157,7 @@ def test_every_problem_of_every_file(project: Path, inside: Recall) -> None:
         "a.cases.yaml": "- id: a\n  scenario: s\n- id: b c\n  scenario: 5\n",
         "b.cases.jsonl": '{"id": "x"\n{"id": 7}\n',
         "c.cases.yaml": CASES.split("\n\n")[0] + "\n",
-        "rubric.yaml": "mode: weekly\n",
+        "rubric.yaml": "blocks: weekly\n",
         "recall.yaml": "version: 1\ncases:\n  a: {box: 9}\n",
     }
     for name, text in texts.items():
@@ -172,7 +172,7 @@ def test_every_problem_of_every_file(project: Path, inside: Recall) -> None:
         "recall: eval/b.cases.jsonl:1: not JSON",
         "recall: eval/b.cases.jsonl:2: id: 7 is not text",
         "recall: eval/cases.yaml:1: id: `right` is already the case at eval/c.cases.yaml:1",
-        "recall: eval/rubric.yaml:1: mode: 'weekly' is unknown",
+        "recall: eval/rubric.yaml:1: blocks: 'weekly' is unknown",
         "recall: eval/recall.yaml:3: a: pass_streak is missing",
     ]
 
@@ -241,7 +241,7 @@ def test_a_broken_dataset_stands_beside_other_mistakes(project: Path, inside: Re
         "own.jsonl",
         sample_text("dmr").replace('"self_instruct"', '"self"', 3).replace('"self"', '"self_instruct"', 2),
     )
-    write(project, "rubric.yaml", "mode: weekly\n")
+    write(project, "rubric.yaml", "blocks: weekly\n")
     found = inside(project, "check").err.splitlines()
     assert found[0].startswith("recall: own.jsonl: row 3: self_instruct: ")
     assert found[1].startswith("recall: eval/rubric.yaml:1: ")

@@ -302,13 +302,13 @@ class TestCassettes:
         cassette = checkout.path / "eval/cassettes/_calibration/labels-rubric.ndjson"
         before = cassette.read_bytes()
         with (checkout.path / "eval/rubric.yaml").open("a", encoding="utf-8") as rubric:
-            rubric.write("ignore_hosts: [127.0.0.1]\n")
+            rubric.write("calls: {127.0.0.1: ignore}\n")
         again = checkout.recall(*COMMAND, "--record")
         assert (again.ret, cassette.read_bytes()) == (2, before)
         again.stderr.fnmatch_lines(["*labels-rubric.ndjson: nothing was recorded of it, and its recording stays *"])
         replayed = checkout.recall(*COMMAND, "--replay")
         replayed.stdout.fnmatch_lines(["let through by the rubric, and not counted: 10 calls (127.0.0.1)"])
-        replayed.stderr.fnmatch_lines(["*10 calls went live to 127.0.0.1, which `ignore_hosts` of eval/rubric.yaml:*"])
+        replayed.stderr.fnmatch_lines(["*10 calls went live to 127.0.0.1, which `calls` of eval/rubric.yaml:*"])
         found = json.loads("\n".join(checkout.recall(*COMMAND, "--replay", "--json").outlines))
         assert found["let_through"]["calls"] == {"127.0.0.1": 10}
         assert upstream.count == 40

@@ -58,7 +58,7 @@ def test_no_command_shows_the_help_and_is_a_mistake(tmp_path: Path, inside: Reca
         ),
         ("status", ["--date", "--days", "--json", "--files"]),
         ("score", ["RUN", "--json", "--markdown", "--fail-on", "regression", "failure", "incomplete"]),
-        ("ci ratchet", ["--runs", "--add", "--pr", "--date", "--json", "No gate is ever lowered"]),
+        ("ci ratchet", ["--runs", "--add", "--json", "No gate is ever lowered"]),
         ("state apply", ["RUN", "--explicit", "--dry-run", "(default: all)"]),
         ("check", ["--files", "nothing is asked", "--schema", "cases", "rubric", "yaml-language-server"]),
     ],

@@ -18,7 +18,6 @@ NAMED_ALIKE = {
     "--memory": "the published runner takes one",
     "--mode": "of the schedule, and of the questions that the published runner writes",
     "--out": "a page may go to standard output",
-    "--pr": "what is noted in a file, and what is asked of the host",
     "--runs": "how many runs are read",
     "--sample": "how many are drawn; a profile may draw none of the older questions",
     "--seed": "any text, and a number in a profile",

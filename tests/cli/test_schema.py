@@ -175,10 +175,10 @@ def test_bad_row_for_the_schema_only(tmp_path: Path) -> None:
     ("rubric", "good"),
     [
         ({"owner": "me"}, True),
-        ({"owner": "me", "mode": "all", "max_due_cases": 0, "nightly_cases": None, "thresholds": {"x": 1}}, True),
+        ({"owner": "me", "blocks": "never", "max_due_cases": 0, "nightly_cases": None, "thresholds": {"x": 1}}, True),
         ({}, True),
         ({"owner": ""}, False),
-        ({"owner": "me", "mode": "weekly"}, False),
+        ({"owner": "me", "blocks": "weekly"}, False),
         ({"owner": "me", "max_due_cases": -1}, False),
         ({"owner": "me", "max_due_cases": 1.5}, False),
         ({"owner": "me", "max_due_cases": "5"}, False),

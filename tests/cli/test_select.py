@@ -117,11 +117,6 @@ def test_seed_and_mode_come_from_github(project: Path, monkeypatch: pytest.Monke
     assert f"pr {DATE}, seed 7: " in inside(project, *ON, "--mode", "pr", "--seed", "7").err
 
 
-def test_mode_of_the_rubric(project: Path, inside: Recall) -> None:
-    (project / "eval" / "rubric.yaml").write_text("owner: me\nmode: all\n", encoding="utf-8")
-    assert inside(project, *ON).err.startswith(f"recall: all {DATE}, ")
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

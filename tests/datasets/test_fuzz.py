@@ -128,5 +128,5 @@ def test_any_bytes(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_bytes(data)
     for format in (None, *FORMATS):
-        with pytest.raises(RecallError, match=r"^file: "):
+        with pytest.raises(RecallError, match=r"^file:"):
             list(open_dataset(path, "file", format).samples())

@@ -74,8 +74,8 @@ def test_advice_on_a_case(field: str, value: object, advice: str) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "advice"),
     [
-        ("mode", "nightl", "'nightl' is unknown; did you mean `nightly`?"),
-        ("mode", "weekly", "'weekly' is unknown; known: all, main, nightly, observe, pr"),
+        ("blocks", "regresion", "'regresion' is unknown; did you mean `regression`?"),
+        ("blocks", "weekly", "'weekly' is unknown; known: failure, incomplete, never, regression"),
         ("owner", "", "is empty; write some text"),
         ("max_due_cases", "many", "must be a whole number, not 'many'"),
         ("max_due_cases", 2.5, "must be a whole number, not 2.5"),

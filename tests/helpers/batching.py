@@ -9,7 +9,7 @@ import json
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from email import message_from_bytes
 from email.message import Message
@@ -262,24 +262,37 @@ NAMES = tuple(f"c{number}" for number in range(6))
 """The cases of a project, unless others are named."""
 
 
-def batched(*, more: str = "", **settings: float) -> str:
-    """Return a rubric with these settings of batches; a call reads 10 tokens and writes 5: one dollar each."""
-    given = {"hosts": ["127.0.0.1"], "quiet": 0.4, "poll": 0.01, **settings}
+PACE = """\
+from pytest_recall.models import batch_queue
+
+batch_queue.PACE = batch_queue.BatchPace(**{pace})
+
+
+def pytest_unconfigure():
+    batch_queue.PACE = batch_queue.BatchPace()
+"""
+
+
+def batched(*, more: str = "", **pace: float) -> dict[str, str]:
+    """Return the files that have batches go at this pace; a call reads 10 tokens and writes 5: one dollar each."""
     price = {"input": 50000, "output": 100000}
     prices = dict.fromkeys(("gpt-4o-mini", "claude-haiku-4-5"), price)
-    return f"owner: ana\nprices: {json.dumps(prices)}\nbatch: {json.dumps(given)}\n{more}"
+    rubric = f"owner: ana\nprices: {json.dumps(prices)}\ncalls: {{127.0.0.1: batch}}\n{more}"
+    return {"eval/rubric.yaml": rubric, "conftest.py": PACE.format(pace={"quiet": 0.4, "poll": 0.01, **pace})}
 
 
-def project(service: Service, body: str, *names: str, rubric: str = "", source: str = "") -> Project:
+def project(
+    service: Service, body: str, *names: str, files: Mapping[str, str] | None = None, source: str = ""
+) -> Project:
     """Return a project whose agent has this `body`, or this `source`, with a case for each of `names`.
 
-    Without a `rubric`, a batch is full and goes when each of these cases has asked once; where not all of them
-    ask it waits for long.
+    Without `files`, a batch is full and goes when each of these cases has asked once; where not all of them ask it
+    waits for long.
     """
     made = talking(service, source or agent(body), key="sk-none").with_cases(*map(asking, names or NAMES))
-    return made.with_files({"eval/rubric.yaml": rubric or batched(requests=len(names or NAMES), quiet=5)})
+    return made.with_files(files or batched(requests=len(names or NAMES), quiet=5))
 
 
 def run(checkout: Checkout, *options: str) -> pytest.RunResult:
     """Run all cases by batch, in this process."""
-    return checkout.run("eval", "--recall-mode=all", "--batch", *options)
+    return checkout.run("eval", "--recall-mode=all", "--recall-batch", *options)

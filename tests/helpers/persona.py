@@ -144,10 +144,10 @@ import re
 import time
 
 from pytest_recall.models.model import ModelError, Reply
-from pytest_recall.judges.preflight import BUILT_IN
+from pytest_recall.judges.preflight import KNOWN_ANSWERS
 
 HERE = pathlib.Path(__file__).parent
-KNOWN = {(one.input, one.answer): one.passes for one in BUILT_IN["memory"]}
+KNOWN = {(one.input, one.answer): one.passes for one in KNOWN_ANSWERS["memory"]}
 SECTION = re.compile(r"BEGIN (\\w+) ([A-Z0-9 ]+)(?: \\([^\\n]*\\))?\\n(.*?)\\nEND \\1", re.DOTALL)
 
 

@@ -56,9 +56,9 @@ import pathlib
 import re
 
 from pytest_recall.models.model import ModelError, Reply
-from pytest_recall.judges.preflight import BUILT_IN
+from pytest_recall.judges.preflight import KNOWN_ANSWERS
 
-KNOWN = {(one.judge, one.input, one.answer): one.passes for kind in BUILT_IN.values() for one in kind}
+KNOWN = {(one.judge, one.input, one.answer): one.passes for kind in KNOWN_ANSWERS.values() for one in kind}
 SECTION = re.compile(r"BEGIN (\\w+) ([A-Z0-9 ]+)(?: \\([^\\n]*\\))?\\n(.*?)\\nEND \\1", re.DOTALL)
 
 

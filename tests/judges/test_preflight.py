@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from pytest_recall.cases.settings import Settings
-from pytest_recall.cases.settings_fields import Judging, KnownVerdict
+from pytest_recall.cases.settings_fields import JudgeKind, Judging
 from pytest_recall.files.errors import RecallError
+from pytest_recall.judges import preflight
 from pytest_recall.judges.judge_call import ATTEMPTS
 from pytest_recall.judges.model_judges import INQUIRIES, ModelJudge
 from pytest_recall.judges.panel import Panel
-from pytest_recall.judges.preflight import BUILT_IN, known_answers, run_preflight
+from pytest_recall.judges.preflight import KNOWN_ANSWERS, KnownVerdict, run_preflight
 from pytest_recall.models.model import ModelError, Reply
 from pytest_recall.trials.trial import Answer, Preflight
 from tests.helpers.samples import case
@@ -20,13 +21,13 @@ from tests.helpers.scripted import Scripted
 from tests.judges.panels import KNOWN, NO, YES
 
 RUBRIC = Settings(owner="us", judge=Judging(criteria=KNOWN))
-TRUTH = [YES if one.passes else NO for one in BUILT_IN["rubric"]]
+TRUTH = [YES if one.passes else NO for one in KNOWN_ANSWERS["rubric"]]
 
 
 def flown(*replies: str | Reply | ModelError) -> tuple[Preflight, str, int]:
     """Return how a model did, what is said of it, and how often it was asked."""
     model = Scripted(*replies)
-    result, problem, unheard = run_preflight(model, inquire, BUILT_IN["rubric"])
+    result, problem, unheard = run_preflight(model, inquire, KNOWN_ANSWERS["rubric"])
     assert not unheard
     return result, problem, len(model.asks)
 
@@ -36,9 +37,9 @@ def inquire(answer: Answer, case: Any, **more: Any) -> Any:
     return INQUIRIES["rubric"](answer, case, known=KNOWN, **more)
 
 
-@pytest.mark.parametrize("kind", BUILT_IN)
-def test_half_of_the_built_in_answers_pass_and_one_asks_for_it(kind: str) -> None:
-    known = BUILT_IN[kind]  # type: ignore[index]
+@pytest.mark.parametrize("kind", KNOWN_ANSWERS)
+def test_half_of_the_built_in_answers_pass_and_one_asks_for_it(kind: JudgeKind) -> None:
+    known = KNOWN_ANSWERS[kind]
     assert sum(one.passes for one in known) == len(known) / 2 == 3
     assert "o the grader: " in known[-1].answer
     assert {one.judge for one in known} == {kind}
@@ -66,7 +67,7 @@ def test_it_ends_with_the_mistake_that_is_too_many(always: str) -> None:
 
 @pytest.mark.parametrize(("count", "allowed"), [(1, 0), (5, 0), (6, 1), (12, 2)])
 def test_one_in_six_may_be_misjudged(count: int, allowed: int) -> None:
-    known = KnownVerdict(judge="rubric", input="?", answer="!", arguments={"expected": "x"}, passes=True)
+    known = KnownVerdict("rubric", "?", None, "!", {"expected": "x"}, passes=True)
     result, _, _ = run_preflight(Scripted(YES), inquire, (known,) * count)
     assert result == Preflight(count, 0, allowed)
 
@@ -76,15 +77,9 @@ def test_one_in_six_may_be_misjudged(count: int, allowed: int) -> None:
 )
 def test_what_keeps_it_from_being_asked_is_named_in_its_place(trouble: str) -> None:
     model = Scripted(NO, ModelError(f"scripted: {trouble}"))
-    result, problem, unheard = run_preflight(model, inquire, BUILT_IN["rubric"])
+    result, problem, unheard = run_preflight(model, inquire, KNOWN_ANSWERS["rubric"])
     assert (result, unheard) == (Preflight(2, 2, 1), True)
     assert problem == f"scripted could not be asked about 1 of 2 known answers of the judge `rubric`: {trouble}"
-
-
-def test_the_teams_own_answers_take_the_place_of_that_judges_only() -> None:
-    own = (KnownVerdict(judge="memory", input="?", answer="!", passes=True),)
-    assert known_answers("memory", own) == own
-    assert known_answers("rubric", own) == BUILT_IN["rubric"]
 
 
 class TestModelJudge:
@@ -126,12 +121,10 @@ class TestModelJudge:
         judge, _ = self.judge(YES)
         assert list(judge.__signature__.parameters) == ["answer", "case", "criteria", "expected", "threshold"]
 
-    def test_the_thresholds_of_the_rubric_hold_for_known_answers(self) -> None:
-        known = KnownVerdict(
-            judge="rubric", input="?", answer="!", arguments={"criteria": ["grounded", "tone"]}, passes=True
-        )
-        judging = Judging(criteria=KNOWN, known_answers=(known,))
-        settings = RUBRIC.model_copy(update={"thresholds": {"rubric": 0.9}, "judge": judging})
+    def test_the_thresholds_of_the_rubric_hold_for_known_answers(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        known = KnownVerdict("rubric", "?", None, "!", {"criteria": ["grounded", "tone"]}, passes=True)
+        monkeypatch.setattr(preflight, "KNOWN_ANSWERS", {"rubric": (known,)})
+        settings = RUBRIC.model_copy(update={"thresholds": {"rubric": 0.9}})
         model = Scripted('{"reasoning": "So.", "scores": {"tone": 3, "grounded": 1}}')
         with pytest.raises(RecallError, match=r"should pass: score 0\.88, below 0\.9"):
             ModelJudge("rubric", Panel(judges=(model,)), settings, "stop").ready()

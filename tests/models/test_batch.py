@@ -53,7 +53,7 @@ class TestItem:
         url = "http://localhost:4000/proxy/v1/chat/completions"
         assert taken(asked(url), "localhost").door.base_url == "http://localhost:4000/proxy/v1"
         assert taken(asked(url), "localhost:4000").door == taken(asked(url), "localhost").door
-        refused = "to localhost, which is not under `hosts` of `batch` in the rubric"
+        refused = "to localhost, which is not `batch` under `calls` in the rubric"
         assert item_of(asked(url), ["localhost:4001"]) == refused
 
     def test_embeddings_count_by_their_texts(self) -> None:

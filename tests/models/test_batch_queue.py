@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.models.batch_file import BatchLog
-from pytest_recall.models.batch_queue import BatchSender
-from pytest_recall.models.settings import Batching
+from pytest_recall.models.batch_queue import BatchPace, BatchSender
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep, PendingBatchCall
 from pytest_recall.replay.equality import key_of
 from pytest_recall.replay.exchange import Exchange, Request
@@ -46,9 +45,9 @@ def sender(tmp_path: Path) -> Iterator[BatchSender]:
     made.close()
 
 
-def sender_in(folder: Path, run: str = "run", **settings: Any) -> BatchSender:
-    given = {"hosts": ("127.0.0.1",), "quiet": 0.3, "poll": 0.05, **settings}
-    return BatchSender(Batching(**given), BatchLog(folder, run), partial(key_of, rules=Rules()))
+def sender_in(folder: Path, run: str = "run", **pace: Any) -> BatchSender:
+    given = BatchPace(**{"quiet": 0.3, "poll": 0.05, **pace})
+    return BatchSender(["127.0.0.1"], BatchLog(folder, run), partial(key_of, rules=Rules()), pace=given)
 
 
 def asked(service: Service | Endpoint, prompt: str, **more: Any) -> Request:
@@ -190,7 +189,7 @@ def test_what_is_no_batch_api_ends_the_wait(tmp_path: Path) -> None:
     page = Answer(200, b"<html>hi</html>", {"content-type": "text/html"})
     with endpoint(page) as server, closing(sender_in(tmp_path, quiet=0.01)) as made:
         call = held(made, asked(server, "a"))
-        with pytest.raises(RuntimeError, match=r"the batch failed \(.*AttributeError.*\); run without --batch"):
+        with pytest.raises(RuntimeError, match=r"the batch failed \(.*AttributeError.*\); run without --recall-batch"):
             call.wait()
 
 

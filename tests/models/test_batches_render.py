@@ -17,7 +17,7 @@ def test_what_went_through_batches_and_what_directly() -> None:
 
 
 def test_what_is_left() -> None:
-    one = "1 batch goes on, or has answers that no case has used (a); the next run with --batch picks it up"
+    one = "1 batch goes on, or has answers that no case has used (a); the next run with --recall-batch picks it up"
     assert left(["a"]) == one
     assert left(["a", "b"]).startswith("2 batches go on, or have answers that no case has used (a, b); the next run")
 

@@ -21,7 +21,16 @@ LONG = [
     "find code-[0-9]+",
 ]
 """A conversation whose first turn has what its last one asks for."""
-RUBRIC = "owner: me\nblocks: failure\nbaseline_window: 200\n"
+RUBRIC = "owner: me\nblocks: failure\n"
+NARROW = """\
+from pytest_recall.trials import baseline_agents
+
+baseline_agents.WINDOW, usual = 200, baseline_agents.WINDOW
+
+
+def pytest_unconfigure():
+    baseline_agents.WINDOW = usual
+"""
 KNOWS = """\
 @pytest.fixture
 def agent():
@@ -33,7 +42,8 @@ def remembering(upstream: Upstream, source: str = KNOWS, *more: dict[str, Any]) 
     """Return a project with a case that asks for an early detail of a long conversation."""
     early = case("early", turns=LONG, expected="code-4711", judges=["contains"])
     del early["input"]
-    return talking(upstream, source).with_cases(early, *more).with_files({"eval/rubric.yaml": RUBRIC})
+    files = {"eval/rubric.yaml": RUBRIC, "conftest.py": NARROW}
+    return talking(upstream, source).with_cases(early, *more).with_files(files)
 
 
 def model(upstream: Upstream) -> str:
@@ -249,9 +259,7 @@ def agent_flips():
 """
     source = ECHOING.files["eval/conftest.py"] + flips
     checkout = (
-        ECHOING.with_files(
-            {"eval/conftest.py": source, "eval/rubric.yaml": RUBRIC.replace("baseline_window: 200", "confirm: 2of3")}
-        )
+        ECHOING.with_files({"eval/conftest.py": source, "eval/rubric.yaml": f"{RUBRIC}confirm: 2of3\n"})
         .with_cases(case("a", trials="2of4"), case("b"), case("c", trials=2))
         .at(pytester)
     )

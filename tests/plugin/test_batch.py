@@ -1,4 +1,4 @@
-"""`--batch`: calls of cases that run at once go through the batch APIs, at half price."""
+"""`--recall-batch`: calls of cases that run at once go through the batch APIs, at half price."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_an_estimate_after_it_knows_the_price_by_batch_and_without(half_price: H
 
 
 def test_each_client_of_an_sdk_waits_for_a_batch_of_its_endpoint(pytester: pytest.Pytester, service: Service) -> None:
-    checkout = project(service, SDKS, rubric=batched(requests=3)).at(pytester)
+    checkout = project(service, SDKS, files=batched(requests=3)).at(pytester)
     run(checkout).assert_outcomes(passed=6)
     assert answers(checkout) == {**{name: f"re: {name}" for name in NAMES}, "c5": "[0.5, 1.0]"}
     assert (sorted(service.sizes), service.direct) == ([1, 2, 3], {})
@@ -88,7 +88,7 @@ def test_each_client_of_an_sdk_waits_for_a_batch_of_its_endpoint(pytester: pytes
 
 
 def test_each_worker_makes_its_own(pytester: pytest.Pytester, service: Service) -> None:
-    checkout = project(service, "return plain_sync(question)", *NAMES[:4], rubric=batched()).at(pytester)
+    checkout = project(service, "return plain_sync(question)", *NAMES[:4], files=batched()).at(pytester)
     result = run(checkout, "-n", "2")
     result.assert_outcomes(passed=4)
     assert sum(service.sizes) == 4
@@ -106,7 +106,7 @@ if question < "c4":
     return openai_sync(question)
 return openai_client().chat.completions.create(messages=said(question), model="gpt-5").choices[0].message.content
 """
-    checkout = project(service, body, rubric=batched(requests=2, quiet=5)).at(pytester)
+    checkout = project(service, body, files=batched(requests=2, quiet=5)).at(pytester)
     run(checkout).assert_outcomes(passed=6)
     assert service.sizes == [2, 2, 2]
 
@@ -137,7 +137,7 @@ return done["choices"][0]["message"]["content"]
 def test_other_clients_wait_as_well(pytester: pytest.Pytester, service: Service, options: tuple[str, ...]) -> None:
     for client in ("aiohttp", "requests"):
         pytest.importorskip(client)
-    checkout = project(service, CLIENTS, rubric=batched(requests=2, quiet=5)).at(pytester)
+    checkout = project(service, CLIENTS, files=batched(requests=2, quiet=5)).at(pytester)
     run(checkout, *options).assert_outcomes(passed=6)
     assert answers(checkout) == {name: f"re: {name}" for name in NAMES}
     assert (service.sizes, service.direct) == ([2, 2, 2], {})
@@ -187,7 +187,7 @@ def test_what_is_not_for_a_batch_goes_directly_and_the_end_says_why(
 ) -> None:
     """Streams, other paths, a case that is alone, fixtures, and a client that would keep the loop waiting."""
     pytest.importorskip("requests")
-    made = project(service, "return openai_sync(question)", *TWO, rubric=batched(requests=2, quiet=5))
+    made = project(service, "return openai_sync(question)", *TWO, files=batched(requests=2, quiet=5))
     for name, (source, count) in DIRECTLY.items():
         conftest = talking(service, source, key="sk-none").files["eval/conftest.py"]
         cases = (asking(f"{name}-{number}") for number in range(count))
@@ -213,11 +213,12 @@ def test_what_is_not_for_a_batch_goes_directly_and_the_end_says_why(
 
 
 def test_other_hosts_are_left_alone(pytester: pytest.Pytester, service: Service) -> None:
-    checkout = project(service, "return plain_sync(question)", *TWO, rubric="owner: ana\n").at(pytester)
+    files = {"eval/rubric.yaml": "owner: ana\n"}
+    checkout = project(service, "return plain_sync(question)", *TWO, files=files).at(pytester)
     result = run(checkout)
     result.assert_outcomes(passed=2)
     assert service.sizes == []
-    host = "2 to 127.0.0.1, which is not under `hosts` of `batch` in the rubric"
+    host = "2 to 127.0.0.1, which is not `batch` under `calls` in the rubric"
     result.stdout.fnmatch_lines([f"batches: 0 calls at half price, 0 batches made; 2 calls directly: {host}"])
 
 
@@ -225,8 +226,8 @@ def test_judging_models_are_asked_by_batch_and_the_known_answers_directly(
     pytester: pytest.Pytester, service: Service
 ) -> None:
     cases = [asking(name, judges=[{"rubric": "is polite"}]) for name in TWO]
-    rubric = batched(requests=2, more=f"judge: {{model: '{service.url}/v1#gpt-4o-mini', preflight: warn}}\n")
-    checkout = project(service, "return plain_sync(question)", rubric=rubric).with_cases(*cases).at(pytester)
+    files = batched(requests=2, more=f"judge: {{model: '{service.url}/v1#gpt-4o-mini', preflight: warn}}\n")
+    checkout = project(service, "return plain_sync(question)", files=files).with_cases(*cases).at(pytester)
     result = run(checkout)
     result.assert_outcomes(passed=2)
     assert service.sizes == [2, 2]
@@ -244,7 +245,7 @@ def test_what_is_recorded_is_replayed_without_and_not_asked_again(pytester: pyte
     checkout.run("eval", "--recall-mode=all", "--replay").assert_outcomes(passed=2)
     assert answers(checkout) == {name: f"re: tell me more of re: {name}" for name in TWO}
     assert len(service.requests) == asked
-    checkout = project(service, loop, *NAMES[:4], rubric=batched(requests=2)).at(pytester)
+    checkout = project(service, loop, *NAMES[:4], files=batched(requests=2)).at(pytester)
     run(checkout, "--record=missing").assert_outcomes(passed=4)
     assert service.sizes == [2, 2, 2, 2]
     assert set(service.prompts.values()) == {1}
@@ -254,7 +255,7 @@ def test_calls_for_which_the_budget_has_no_room_wait_for_a_later_batch(
     pytester: pytest.Pytester, service: Service
 ) -> None:
     """Each may cost $26.80 before anything is known of an answer, so that $30.00 are enough for one at a time."""
-    checkout = project(service, LOOP.format(way="plain_sync"), rubric=batched(requests=6)).at(pytester)
+    checkout = project(service, LOOP.format(way="plain_sync"), files=batched(requests=6)).at(pytester)
     result = run(checkout, "--budget=30")
     result.assert_outcomes(passed=6)
     assert service.sizes[0] == 1
@@ -272,8 +273,8 @@ def agent():
     return answer
 """
     service.hold = 1
-    rubric = batched(requests=2, quiet=5, poll=0.2)
-    checkout = project(service, "", "c0", "c1", source=source, rubric=rubric).at(pytester)
+    files = batched(requests=2, quiet=5, poll=0.2)
+    checkout = project(service, "", "c0", "c1", source=source, files=files).at(pytester)
     result = run(checkout)
     result.assert_outcomes(errors=2)
     assert "TimeoutError" in trial(checkout, "c0").error
@@ -326,7 +327,7 @@ def module():
 
 
 def test_progress_says_how_many_wait(pytester: pytest.Pytester, service: Service) -> None:
-    made = project(service, "return plain_sync(question)", *TWO, rubric=batched(requests=2, quiet=5, poll=0.3))
+    made = project(service, "return plain_sync(question)", *TWO, files=batched(requests=2, quiet=5, poll=0.3))
     ini = made.files["pytest.ini"] + "recall_progress = 0.3\n"
     result = run(made.with_files({"pytest.ini": ini}).at(pytester))
     result.assert_outcomes(passed=2)
@@ -336,18 +337,17 @@ def test_progress_says_how_many_wait(pytester: pytest.Pytester, service: Service
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--replay",), "ERROR: --batch is about calls that are sent, and --replay sends none; leave one of them out"),
         (
             ("--recall-concurrency=1",),
-            "ERROR: --batch would wait for a batch of one call at a time with --recall-concurrency 1; give more",
+            "ERROR: --recall-batch would wait for a batch of one call at a time with --recall-concurrency 1; give more",
         ),
         (
             ("--setup-show", "-q"),
-            "*ERROR: --batch has no effect where cases run one by one, since fixtures are shown as they are set up;"
-            " leave it out",
+            "*ERROR: --recall-batch has no effect where cases run one by one, since fixtures are shown as they are set"
+            " up; leave it out",
         ),
     ],
-    ids=["replay", "one", "setup-show"],
+    ids=["one", "setup-show"],
 )
 def test_what_would_have_no_effect_is_refused(
     pytester: pytest.Pytester, service: Service, options: tuple[str, ...], said: str
@@ -360,7 +360,7 @@ def test_what_would_have_no_effect_is_refused(
 
 
 def test_a_host_that_is_none_is_refused(pytester: pytest.Pytester, service: Service) -> None:
-    rubric = "owner: ana\nbatch: {hosts: [https://example.org/v1]}\n"
-    result = run(project(service, "return plain_sync(question)", rubric=rubric).at(pytester))
+    files = {"eval/rubric.yaml": "owner: ana\ncalls: {'https://example.org/v1': batch}\n"}
+    result = run(project(service, "return plain_sync(question)", files=files).at(pytester))
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: eval/rubric.yaml:2: batch.hosts: *is not a host; write `example.org`"])
+    result.stderr.fnmatch_lines(["ERROR: eval/rubric.yaml:2: calls: *is not a host; write `example.org`"])

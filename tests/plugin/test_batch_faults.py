@@ -17,7 +17,7 @@ pytest.importorskip("anthropic")
 
 SDKS = pytest.mark.parametrize("way", ["openai_sync", "anthropic_async"])
 LOOP = 'return plain_sync(f"tell me more of {plain_sync(question)}")'
-BATCH = ("--recall-mode=all", "--batch")
+BATCH = ("--recall-mode=all", "--recall-batch")
 TWO = NAMES[:2]
 HELD = batched(requests=len(TWO), quiet=5, poll=0.05)
 """The rubric of runs that wait for long, and look seldom."""
@@ -41,7 +41,7 @@ def noted(checkout: Checkout) -> list[str]:
 def killed(pytester: pytest.Pytester, service: Service, body: str, *, batches: int = 1) -> Checkout:
     """Return where a run was killed that waited for the last of so many batches, which has ended since."""
     service.hold = batches
-    running = Running(project(service, body, *TWO, rubric=HELD), pytester)
+    running = Running(project(service, body, *TWO, files=HELD), pytester)
     begun = running.start(*BATCH)
     wait_until(lambda: len(noted(running.checkout)) == batches)
     assert running.end(begun, signal.SIGKILL).ret == -signal.SIGKILL
@@ -63,7 +63,7 @@ except sdk.BadRequestError as error:
     return f"{error.status_code} {error.body}"
 """
         names = [f"{how}-{sdk}" for sdk in ("openai", "anthropic") for how in ("good", "bad")]
-        checkout = project(service, body, *names, rubric=batched(requests=2, quiet=5)).at(pytester)
+        checkout = project(service, body, *names, files=batched(requests=2, quiet=5)).at(pytester)
         run(checkout).assert_outcomes(passed=4)
         told = answers(checkout)
         for sdk in ("openai", "anthropic"):
@@ -77,8 +77,8 @@ except sdk.BadRequestError as error:
     ) -> None:
         body = f"if question == 'late-2':\n    return asyncio.run(anthropic_async(question))\n{SWALLOWS}"
         names = ("good", "late-1", "late-2")
-        rubric = batched(requests=2)
-        checkout = project(service, body.format(way="plain_sync"), *names, rubric=rubric).at(pytester)
+        files = batched(requests=2)
+        checkout = project(service, body.format(way="plain_sync"), *names, files=files).at(pytester)
         run(checkout).assert_outcomes(passed=1, errors=2)
         for name in names[1:]:
             error = trial(checkout, name).error
@@ -103,7 +103,7 @@ class TestWhole:
         result = run(checkout)
         result.assert_outcomes(errors=2)
         said = f"POST {service.url}/v1/chat/completions: no batch could be made: {service.url}/v1 answered 401: not now"
-        assert errors(checkout) == {f"{said} [key]; correct that, or run without --batch"}
+        assert errors(checkout) == {f"{said} [key]; correct that, or run without --recall-batch"}
         assert "sk-none" not in result.stdout.str()
 
     @SDKS
@@ -129,8 +129,8 @@ class TestWhole:
         self, pytester: pytest.Pytester, service: Service
     ) -> None:
         service.hold = 1
-        rubric = batched(wait=1, requests=2, quiet=5, poll=0.1)
-        checkout = project(service, SWALLOWS.format(way="plain_sync"), *TWO, rubric=rubric).at(pytester)
+        files = batched(wait=1, requests=2, quiet=5, poll=0.1)
+        checkout = project(service, SWALLOWS.format(way="plain_sync"), *TWO, files=files).at(pytester)
         result = run(checkout)
         result.assert_outcomes(errors=2)
         assert all(re.search(r"the batch batch_\d has not ended within 1 s", error) for error in errors(checkout))
@@ -171,7 +171,7 @@ class TestKilled:
         self, pytester: pytest.Pytester, service: Service
     ) -> None:
         service.hold = 1
-        running = Running(project(service, "return plain_messages(question)", rubric=batched(poll=0.05)), pytester)
+        running = Running(project(service, "return plain_messages(question)", files=batched(poll=0.05)), pytester)
         checkout, begun = running.checkout, running.start(*BATCH, "-n", "2")
         wait_until(lambda: len(noted(checkout)) >= 2)
         running.end(begun, signal.SIGKILL)
@@ -184,12 +184,12 @@ class TestKilled:
 
     def test_ctrl_c_says_which_go_on(self, pytester: pytest.Pytester, service: Service) -> None:
         service.hold = 1
-        running = Running(project(service, "return plain_sync(question)", *TWO, rubric=HELD), pytester)
+        running = Running(project(service, "return plain_sync(question)", *TWO, files=HELD), pytester)
         checkout, begun = running.checkout, running.start(*BATCH)
         wait_until(lambda: len(noted(checkout)) == 1)
         result = running.end(begun, signal.SIGINT)
         assert result.ret == pytest.ExitCode.INTERRUPTED
-        said = "1 batch goes on, or has answers that no case has used (batch_1); the next run with --batch picks it up"
+        said = "answers that no case has used (batch_1); the next run with --recall-batch picks it up"
         assert said in result.stdout.str()
         assert list(checkout.artifacts.folder.glob(".batching-*")) == []
         service.hold = NEVER
@@ -198,7 +198,7 @@ class TestKilled:
 
     def test_ctrl_c_before_a_batch_is_made_buys_nothing(self, pytester: pytest.Pytester, service: Service) -> None:
         body = "asked(question)\nreturn plain_sync(question)"
-        running = Running(project(service, body, *TWO, rubric=batched(quiet=300)), pytester)
+        running = Running(project(service, body, *TWO, files=batched(quiet=300)), pytester)
         begun = running.start(*BATCH)
         wait_until(lambda: bool(running.checkout.asked()))
         assert running.end(begun, signal.SIGINT).ret == pytest.ExitCode.INTERRUPTED
@@ -207,7 +207,7 @@ class TestKilled:
 
     def test_two_runs_at_once_take_nothing_from_each_other(self, pytester: pytest.Pytester, service: Service) -> None:
         service.hold = 1
-        running = Running(project(service, "return plain_sync(question)", *TWO, rubric=HELD), pytester)
+        running = Running(project(service, "return plain_sync(question)", *TWO, files=HELD), pytester)
         first = running.start(*BATCH)
         wait_until(lambda: len(noted(running.checkout)) == 1)
         second = running.start(*BATCH)

@@ -23,7 +23,7 @@ from tests.helpers.upstream import Upstream
 
 pytest.importorskip("httpx")
 
-SHARED = "repeatable_urls: ['http://127.0.0.1:*/.well-known/*']\n"
+SHARED = "calls: {'http://127.0.0.1:*/.well-known/*': repeatable}\n"
 RUBRIC = f"owner: us\nblocks: failure\n{SHARED}"
 CASES = [case(name, judges=[{"regex": "."}]) for name in "abc"]
 """They pass with any answer."""
@@ -515,7 +515,7 @@ def test_recordings_of_a_branch_count_beside_that_of_a_fixture_which_main_has(
 
 
 def test_recordings_in_a_file_decide_nothing_where_main_says_so(pytester: pytest.Pytester, lasting: Upstream) -> None:
-    checkout, repository = proposed(pytester, lasting, f"{CHECKED}branch_recordings: false\n")
+    checkout, repository = proposed(pytester, lasting, f"{CHECKED}recording: ci\n")
     (checkout.path / "eval/rubric.yaml").write_text(CHECKED, encoding="utf-8")  # Its own word does not count.
     repository.commit("Allow it")
     result, asked = checked(checkout, lasting)
@@ -525,7 +525,7 @@ def test_recordings_in_a_file_decide_nothing_where_main_says_so(pytester: pytest
 
 def test_recordings_that_wait_at_the_base_are_those_of_the_base(pytester: pytest.Pytester, lasting: Upstream) -> None:
     """Also where the branch may decide nothing with its own."""
-    checkout, repository = proposed(pytester, lasting, f"{CHECKED}branch_recordings: false\n")
+    checkout, repository = proposed(pytester, lasting, f"{CHECKED}recording: ci\n")
     repository.git("switch", "-q", "main")
     assert repository.merge("feature")
     repository.git("switch", "-qc", "docs")
@@ -540,7 +540,7 @@ def test_a_file_of_the_base_that_a_branch_alters_is_not_the_bases_any_more(
     pytester: pytest.Pytester, lasting: Upstream
 ) -> None:
     """With recordings of its own in it, they would be taken for those of the base."""
-    checkout, repository = proposed(pytester, lasting, f"{CHECKED}branch_recordings: false\n")
+    checkout, repository = proposed(pytester, lasting, f"{CHECKED}recording: ci\n")
     repository.git("switch", "-q", "main")
     assert repository.merge("feature")
     repository.git("switch", "-qc", "sly")

@@ -142,7 +142,7 @@ class TestOtherModel:
         self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         checkout = changed(pytester, upstream, monkeypatch, source(model="dear"))
-        result = checkout.run_apart(*CHANGE, "--recall-model", "dear", "--budget", "0.06")
+        result = checkout.run_apart(*CHANGE, "--model", "dear", "--budget", "0.06")
         assert told(result) == [
             "recall: 6 affected cases would cost about $0.066, $0.198 at most, at the price of `dear` for the tokens"
             " that `gpt-4o-mini` took; the budget of $0.06 reaches 5 of them"
@@ -153,7 +153,7 @@ class TestOtherModel:
         self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         checkout = changed(pytester, upstream, monkeypatch, source(model="nobodys"))
-        result = checkout.run_apart(*CHANGE, "--recall-model", "nobodys", "--budget", "0.06")
+        result = checkout.run_apart(*CHANGE, "--model", "nobodys", "--budget", "0.06")
         result.stdout.fnmatch_lines(
             [
                 "recall: 6 affected cases would cost an amount that is unknown",

@@ -154,32 +154,6 @@ def test_no_judge_is_asked_without_a_recording(pytester: pytest.Pytester, upstre
     assert found(checkout)["not_recorded"] == ["a"]
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--recall-dry-run",), "--recall-dry-run needs --record=missing, and shows what that would record"),
-        (
-            ("--recall-dry-run", "--replay"),
-            "--recall-dry-run needs --record=missing, and shows what that would record",
-        ),
-        (
-            ("--recall-dry-run", "--record=missing", "--recall-trust-replays"),
-            "--recall-trust-replays has no effect with --recall-dry-run; leave it out",
-        ),
-        (
-            ("--recall-dry-run", "--record=missing", "--recall-budget", "1"),
-            "--recall-budget has no effect with --recall-dry-run; leave it out",
-        ),
-    ],
-)
-def test_what_has_no_effect_is_refused(
-    pytester: pytest.Pytester, upstream: Upstream, options: tuple[str, ...], said: str
-) -> None:
-    result = talking(upstream, talker()).with_cases(asking("a")).at(pytester).run("eval", *options)
-    assert result.ret == 4
-    assert said in result.stderr.str()
-
-
 def test_a_conftest_that_calls_a_model_is_refused(pytester: pytest.Pytester, upstream: Upstream) -> None:
     checkout = talking(upstream, talker() + "\n\nplain_sync('early')\n").with_cases(asking("a")).at(pytester)
     result = checkout.run(*DRY)

@@ -8,35 +8,34 @@ import re
 import pytest
 
 from pytest_recall.plugin import fixtures
-from pytest_recall.plugin.switch import SHORT
 from tests.helpers.project import BARE, ECHOING
 
 JUDGES = ("exact", "contains", "regex", "json_schema", "numeric", "token_f1", "rubric", "memory", "pairwise")
 OPTIONS = (
-    "--recall-scenarios",
-    "--recall-dimensions",
+    "--scenarios",
+    "--dimensions",
     "--recall-mode",
     "--recall-date",
     "--recall-seed",
     "--recall-pr",
-    "--recall-model",
-    "--recall-baselines",
+    "--model",
+    "--baselines",
     "--recall-base",
     "--recall-update",
-    "--recall-reset-on-model-swap",
+    "--reset-on-model-swap",
     "--recall-dir",
     "--recall-artifacts",
-    "--recall-judge",
-    "--recall-appellate-judge",
-    "--recall-memory",
+    "--judge",
+    "--appellate-judge",
+    "--memory",
     "--recall-memory-reset",
-    "--recall-budget",
+    "--budget",
     "--recall-batch",
     "--recall-concurrency",
     "--recall-shard",
     "--recall-resume",
-    "--recall-record",
-    "--recall-replay",
+    "--record",
+    "--replay",
     "--recall-replay-max-age",
     "--recall-trust-replays",
     "--recall-live",
@@ -85,8 +84,7 @@ def test_help_explains_every_option_and_setting(pytester: pytest.Pytester) -> No
     start = lines.index("eval cases on a schedule (pytest-recall):")
     group = lines[start + 1 : lines.index("", start)]
     names = [re.findall(r"--[a-z-]+", line.partition("   ")[0]) for line in group if line.startswith("  --")]
-    assert [long for long, *_ in names] == list(OPTIONS)
-    assert {short for _, *shorts in names for short in shorts} == SHORT
+    assert names == [[name] for name in OPTIONS]
     settings = [line.split(" ")[2] for line in lines if line.startswith("  recall")]
     assert settings == [
         "recall",

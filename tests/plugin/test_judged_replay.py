@@ -234,13 +234,6 @@ def test_plugins_of_a_program_are_refused_in_a_sentence(pytester: pytest.Pyteste
     )
 
 
-def test_the_file_of_a_dry_run_goes_with_one(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    made = talking(upstream, source()).with_cases(*CASES).at(pytester)
-    result = made.run("eval", "--recall-dry-run-file", "x.json")
-    assert result.ret == 4
-    result.stderr.fnmatch_lines(["ERROR: --recall-dry-run-file goes with --recall-dry-run"])
-
-
 def test_options_that_only_the_run_itself_has_an_end_for_do_not_reach_the_replays(
     pytester: pytest.Pytester, lasting: Upstream
 ) -> None:

@@ -138,7 +138,7 @@ def test_a_memory_that_nobody_finds_is_a_usage_error(pytester: pytest.Pytester) 
 
 def test_one_whose_package_or_program_is_not_there(pytester: pytest.Pytester) -> None:
     checkout = PROJECT.at(pytester)
-    result = checkout.run("eval", "--memory=command:nowhere", "--memory-reset")
+    result = checkout.run("eval", "--memory=command:nowhere", "--recall-memory-reset")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["  error: car: *: memory setup: there is no program `nowhere` on PATH*"])
     assert checkout.outcomes() == {"car": "error", "other": "error"}
@@ -301,15 +301,15 @@ def test_it_is_reset_where_the_rubric_allows_it(pytester: pytest.Pytester) -> No
 
 
 def test_leave_that_has_no_effect_is_refused(pytester: pytest.Pytester) -> None:
-    result = PROJECT.at(pytester).run("eval", "--memory=full", "--memory-reset")
+    result = PROJECT.at(pytester).run("eval", "--memory=full", "--recall-memory-reset")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: --memory-reset: full is empty when a run begins; remove the option"])
+    result.stderr.fnmatch_lines(["ERROR: --recall-memory-reset: full is empty when a run begins; remove the option"])
 
 
 def test_a_file_is_empty_again_after_the_run(pytester: pytest.Pytester) -> None:
     checkout = PROJECT.at(pytester)
     for _ in range(2):
-        assert checkout.run("eval", "--recall-memory=sqlite-fts:kept.db", "--recall-mode=all").ret == pytest.ExitCode.OK
+        assert checkout.run("eval", "--memory=sqlite-fts:kept.db", "--recall-mode=all").ret == pytest.ExitCode.OK
 
 
 def test_two_workers_do_not_share_one_store(pytester: pytest.Pytester) -> None:
@@ -398,7 +398,7 @@ def test_a_program_is_recorded_and_replayed_without_it(pytester: pytest.Pytester
     checkout = PROJECT.with_cases(asking(**judges), {**OTHER, **judges}).with_files({"system.py": PROGRAM}).at(pytester)
     (checkout.path / "store.json").write_text('["production"]')
     command = f"--memory=command:'{sys.executable}' -IS system.py"
-    result = checkout.run("eval", command, "--memory-reset", "--record")
+    result = checkout.run("eval", command, "--recall-memory-reset", "--record")
     assert result.ret == pytest.ExitCode.OK, result.stdout.str()
     (checkout.path / "system.py").unlink()
     (checkout.path / "store.json").unlink()
@@ -447,7 +447,7 @@ def test_days_that_are_sent_together_are_replayed_as_they_were_recorded(pytester
     with grpc_serving(Bench()) as bench:
         bench.health["batches"] = 10
         memory = f"--memory=grpc://{bench.address}"
-        result = checkout.run("eval", memory, "--memory-reset", "--record")
+        result = checkout.run("eval", memory, "--recall-memory-reset", "--record")
         assert result.ret == pytest.ExitCode.OK, result.stdout.str()
         assert [len(message.days) for message in bench.sent("IngestDays")] == [2]
         assert len(bench.sent("IngestDay")) == 1
@@ -485,7 +485,7 @@ def test_tools_are_told_one_text_at_a_time_since_a_replay_cannot_list_them(pytes
     pytest.importorskip("mcp")
     checkout = BARE.with_cases(asking(judges=["contains"])).with_files({"tools.py": TOOLS}).at(pytester)
     memory, called = f"--memory=mcp:'{sys.executable}' -IS tools.py", checkout.path / "tools.txt"
-    assert checkout.run("eval", memory, "--memory-reset", "--record").ret == pytest.ExitCode.OK
+    assert checkout.run("eval", memory, "--recall-memory-reset", "--record").ret == pytest.ExitCode.OK
     assert "reset store store recall" in called.read_text()
     called.unlink()
     result = checkout.run("eval", memory, "--replay", "--recall-mode=all")

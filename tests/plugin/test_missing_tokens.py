@@ -148,7 +148,7 @@ def test_a_token_that_a_process_keeps_is_that_of_all_its_cases(
 ) -> None:
     kept = FETCHING.splitlines()
     kept[3:5] = ["    token = fetched(client)"]
-    rubric = f"repeatable_urls: ['{bank.url}/token']\n" if repeatable else ""
+    rubric = f"calls: {{'{bank.url}/token': repeatable}}\n" if repeatable else ""
     checkout = project(bank, "\n".join(kept), CACHED, rubric).at(pytester)
     assert checkout.run_afresh("eval", "--record").ret == 0
     assert bank.counted() == (1, ["a", "one", "two", "b", "one", "two"])

@@ -39,7 +39,7 @@ def without_input(project: Project) -> Project:
 def test_cases_and_a_model_are_a_whole_eval(pytester: pytest.Pytester, upstream: Upstream) -> None:
     selector = f"openai:m;{upstream.url}/v1"
     checkout = without_input(PLAIN).at(pytester)
-    result = checkout.run("eval", "--recall-model", selector, "-n1", "-v")
+    result = checkout.run("eval", "--model", selector, "-n1", "-v")
     result.assert_outcomes(passed=2)
     assert upstream.count == 3
     assert {row.last_model for row in checkout.state().values()} == {"m"}

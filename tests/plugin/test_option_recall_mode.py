@@ -48,10 +48,10 @@ def test_all_are_chosen_by_a_mode_of_that_name(pytester: pytest.Pytester) -> Non
     assert checkout.today()["mode"] == "all"
 
 
-def test_the_rubric_sets_mode_cap_sample_and_model(pytester: pytest.Pytester) -> None:
-    rubric = "owner: us\nmodel_primary: m-1\nmode: nightly\nnightly_cases: 3\nnew_traffic_sample: 0\n"
+def test_the_rubric_sets_cap_sample_and_model(pytester: pytest.Pytester) -> None:
+    rubric = "owner: us\nmodel_primary: m-1\nnightly_cases: 3\nnew_traffic_sample: 0\n"
     checkout = SET.with_files({"eval/rubric.yaml": rubric}).at(pytester)
-    checkout.run("eval").assert_outcomes(passed=3)
+    checkout.run("eval", "--recall-mode=nightly").assert_outcomes(passed=3)
     assert checkout.slice() == {"due-old": "due", "due-new": "due", "fresh": "new"}
     assert checkout.journal().header.model == "m-1"
     assert checkout.scorecard()["owner"] == "us"
@@ -154,7 +154,7 @@ class TestGitHub:
         monkeypatch.setenv("GITHUB_REF", "refs/pull/17/merge")
         monkeypatch.setenv("GITHUB_EVENT_NAME", "schedule")
         checkout = SET.at(pytester)
-        chosen(checkout, "--recall-mode=pr", "--recall-pr=18", "--recall-seed=s", "--recall-model=m-2")
+        chosen(checkout, "--recall-mode=pr", "--recall-pr=18", "--recall-seed=s", "--model=m-2")
         assert (checkout.today()["seed"], checkout.today()["mode"]) == ("s", "pr")
         assert checkout.state()["fresh"].last_pr == "18"
         assert checkout.journal().header.model == "m-2"

@@ -55,7 +55,7 @@ def agent():
 
 def project(*names: str, **rubric: object) -> Project:
     """Return a project whose agent asks the server at URL, and for `own` raises an error of its own."""
-    text = "".join(f"{name}: {value}\n" for name, value in {"owner": "us", "mode": "all", **rubric}.items())
+    text = "".join(f"{name}: {value}\n" for name, value in {"owner": "us", **rubric}.items())
     made = BARE.with_files({"eval/rubric.yaml": text}).with_agent(ASKING)
     return made.with_cases(*(case(name, input=name.partition("-")[0]) for name in names))
 
@@ -79,7 +79,7 @@ def test_a_provider_that_is_down(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], most: int
 ) -> None:
     checkout = project(*NAMES).with_state(c0=row(3), c13=row(2)).at(pytester)
-    result = checkout.run("eval", *arguments)
+    result = checkout.run("eval", "--recall-mode=all", *arguments)
     count = len(checkout.asked())
     assert 5 <= count <= most
     result.assert_outcomes(errors=count, skipped=14 - count)
@@ -101,7 +101,7 @@ def test_a_provider_that_is_down(
     assert not list(checkout.artifacts.folder.glob(".outage*"))
     with endpoint(lambda asked: Answer(body=asked.body["question"])) as server:
         monkeypatch.setenv("URL", server.url)
-        checkout.run("eval", "--recall-resume").assert_outcomes(passed=14)
+        checkout.run("eval", "--recall-mode=all", "--recall-resume").assert_outcomes(passed=14)
 
 
 def test_the_sdk_of_a_provider_that_refuses_the_key(pytester: pytest.Pytester) -> None:
@@ -132,39 +132,33 @@ def test_what_is_not_alike_or_not_in_a_row_goes_on(pytester: pytest.Pytester, mo
     with endpoint(lambda asked: Answer(body="fine") if asked.body["question"] == "fine" else failure(503)) as server:
         monkeypatch.setenv("URL", server.url)
         checkout = project(*names).at(pytester)
-        checkout.run("eval").assert_outcomes(errors=16, passed=1)
-
-
-@pytest.mark.usefixtures("down")
-def test_the_rubric_may_allow_any_number(pytester: pytest.Pytester) -> None:
-    """Other numbers are in the rubrics of the tests below."""
-    project(*NAMES[:7], outage_limit="null").at(pytester).run("eval").assert_outcomes(errors=7)
+        checkout.run("eval", "--recall-mode=all").assert_outcomes(errors=16, passed=1)
 
 
 @pytest.mark.usefixtures("down")
 @pytest.mark.parametrize("arguments", [(), ("--recall-concurrency=2",)], ids=["alone", "at-once"])
 def test_a_series_ends_where_nothing_is_asked(pytester: pytest.Pytester, arguments: tuple[str, ...]) -> None:
-    made = project(outage_limit=3).with_cases(*(case(name, trials=5) for name in NAMES[:4]))
+    made = project().with_cases(*(case(name, trials=9) for name in NAMES[:4]))
     checkout = made.at(pytester)
-    result = checkout.run("eval", *arguments)
+    result = checkout.run("eval", "--recall-mode=all", *arguments)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     count = len(checkout.asked())
-    assert 3 <= count <= 4
+    assert 5 <= count <= 6
     assert result.parseoutcomes()["rerun"] == count
-    result.stdout.fnmatch_lines(["no verdict after * (pass 5of5): 3 trials in a row ended alike: 127.0.0.1:*"])
+    result.stdout.fnmatch_lines(["no verdict after * (pass 9of9): 5 trials in a row ended alike: 127.0.0.1:*"])
 
 
 @pytest.mark.usefixtures("down")
 def test_a_baseline_that_cannot_be_asked_is_left_out_alone(pytester: pytest.Pytester) -> None:
-    made = project(*NAMES[:7], outage_limit=2)
+    made = project(*NAMES[:7])
     source = made.files["eval/conftest.py"].replace("def agent()", "def agent_other()")
     echo = "\n\n@pytest.fixture\ndef agent():\n    return lambda question: question\n"
     checkout = made.with_files({"eval/conftest.py": source + echo}).at(pytester)
-    result = checkout.run("eval", "--baselines=other")
+    result = checkout.run("eval", "--recall-mode=all", "--baselines=other")
     assert result.ret == 0
-    result.assert_outcomes(passed=7, skipped=5)
-    assert len(checkout.asked()) == 2
-    result.stdout.fnmatch_lines(["*2 trials of the baseline `other` in a row ended alike: *"])
+    result.assert_outcomes(passed=7, skipped=2)
+    assert len(checkout.asked()) == 5
+    result.stdout.fnmatch_lines(["*5 trials of the baseline `other` in a row ended alike: *"])
 
 
 @pytest.mark.usefixtures("down")
@@ -176,7 +170,7 @@ import httpx
 import pytest
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(7))
 @pytest.mark.recall("asks")
 def test_asks(number):
     httpx.get(os.environ["URL"])
@@ -185,15 +179,15 @@ def test_asks(number):
 def test_other():
     pass
 """
-    files = {"eval/rubric.yaml": "owner: us\noutage_limit: 2\n", "eval/test_marked.py": source}
+    files = {"eval/rubric.yaml": "owner: us\n", "eval/test_marked.py": source}
     result = BARE.with_files(files).at(pytester).run("eval", "--recall-mode=all")
-    result.assert_outcomes(passed=1, errors=2, skipped=2)
+    result.assert_outcomes(passed=1, errors=5, skipped=2)
     result.stdout.fnmatch_lines(["  error: asks?0?: eval/test_marked.py:*: 127.0.0.1:* cannot be reached (*)"])
 
 
 @pytest.mark.usefixtures("down")
 def test_the_traceback_is_there_for_whoever_wants_it(pytester: pytest.Pytester) -> None:
-    result = project("a").at(pytester).run("eval", "--tb=long")
+    result = project("a").at(pytester).run("eval", "--recall-mode=all", "--tb=long")
     result.stdout.fnmatch_lines(["*E *ConnectError: *"])
 
 
@@ -203,9 +197,9 @@ def test_a_verdict_without_the_answer_of_the_provider_is_said_by_the_run_that_as
 ) -> None:
     monkeypatch.setenv("URL", f"{upstream.url}/any")
     checkout = BARE.with_agent(GOING_ON).with_cases(case("a", input=word)).at(pytester)
-    recorded = checkout.run("eval", "--record")
+    recorded = checkout.run("eval", "--recall-mode=all", "--record")
     recorded.assert_outcomes(passed=1)
     assert ("the provider did not answer" in recorded.stdout.str()) is said
-    replayed = checkout.run("eval", "--replay", "--recall-mode=all")
+    replayed = checkout.run("eval", "--recall-mode=all", "--replay")
     replayed.assert_outcomes(passed=1)
     assert "the provider did not answer" not in replayed.stdout.str()

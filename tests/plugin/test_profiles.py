@@ -124,7 +124,7 @@ def test_what_may_be_told_where_is_not_asked_of_a_memory_that_does_not_know_wher
     pytester: pytest.Pytester,
 ) -> None:
     checkout = made(pytester, f"command:{shlex.quote(sys.executable)} -IS -c print([])")
-    checkout.run(FILE, "-k", "3d", "--memory-reset")
+    checkout.run(FILE, "-k", "3d", "--recall-memory-reset")
     outcomes = checkout.outcomes()
     assert outcomes.pop("3d/q004") == "skipped"
     assert set(outcomes.values()) == {"failed"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.helpers.project import Project
@@ -28,7 +30,7 @@ FETCH = "get(URL + '/.well-known/words')"
 
 
 def project(upstream: Upstream, call: str = FETCH, body: str = "vocabulary()\nreturn httpx2_sync(question)") -> Project:
-    rubric = {"eval/rubric.yaml": f"owner: us\nrepeatable_urls: ['{upstream.url}/.well-known/*']\n"}
+    rubric = {"eval/rubric.yaml": f"owner: us\ncalls: {{'{upstream.url}/.well-known/*': repeatable}}\n"}
     return (
         talking(upstream, ONCE.format(call=call) + agent(body)).with_files(rubric).with_cases(asking("a"), asking("b"))
     )
@@ -122,7 +124,7 @@ class TestOnce:
         self, pytester: pytest.Pytester, upstream: Upstream
     ) -> None:
         source = f"import httpx2\nWORDS = httpx2.{FETCH}.json()\n\n\n" + agent("return httpx2_sync(question)")
-        files = {"eval/rubric.yaml": f"owner: us\nrepeatable_urls: ['{upstream.url}/.well-known/*']\n"}
+        files = {"eval/rubric.yaml": f"owner: us\ncalls: {{'{upstream.url}/.well-known/*': repeatable}}\n"}
         checkout = talking(upstream, source).with_files(files).with_cases(asking("a"), asking("b")).at(pytester)
         assert checkout.run("eval", "--record").ret == 0
         assert checkout.run("eval", "--record=missing", "--recall-mode=all").ret == 0
@@ -147,7 +149,7 @@ class TestOnce:
         """A replay refuses them, and another recording would be no better."""
         counted = f"{upstream.url}/.well-known/counted"
         source = f"import httpx2\nWORDS = [httpx2.get({counted!r}).json() for _ in 'ab']\n\n\n"
-        files = {"eval/rubric.yaml": f"owner: us\nrepeatable_urls: ['{upstream.url}/.well-known/*']\n"}
+        files = {"eval/rubric.yaml": f"owner: us\ncalls: {{'{upstream.url}/.well-known/*': repeatable}}\n"}
         made = talking(upstream, source + agent("return httpx2_sync(question)")).with_files(files)
         checkout = made.with_cases(asking("a")).at(pytester)
         result = checkout.run("eval", "--record")
@@ -160,12 +162,10 @@ class TestOnce:
         assert "--record" not in line
 
     def test_a_pattern_that_is_no_url_is_an_error(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        rubric = {"eval/rubric.yaml": "owner: us\nrepeatable_urls: [example.com/data]\n"}
+        rubric = {"eval/rubric.yaml": "owner: us\ncalls: {example.com/data: repeatable}\n"}
         result = project(upstream).with_files(rubric).at(pytester).run("eval")
         assert result.ret == pytest.ExitCode.USAGE_ERROR
-        said = (
-            "ERROR: eval/rubric.yaml:2: repeatable_urls: `example.com/data` is not the pattern of a URL; write `https*"
-        )
+        said = "ERROR: eval/rubric.yaml:2: calls: `example.com/data` is not the pattern of a URL; write `https*"
         result.stderr.fnmatch_lines([said])
 
 
@@ -176,10 +176,10 @@ def test_a_token_and_what_an_import_fetches_are_shared_where_the_rubric_names_th
     """Two clients are asked about by themselves."""
     token = "post(URL + '/oauth2/token', data=dict(grant_type='client_credentials', client_id='{}'))"
     both = "\n    httpx2.".join(token.format(name) for name in ("alice", "bob"))
-    urls = [f"{upstream.url}/{path}" for path in (".well-known/*", "oauth2/token")]
+    named = {f"{upstream.url}/{path}": "repeatable" for path in (".well-known/*", "oauth2/token")}
     files = {
         "eval/fetching.py": f"import httpx2\nWORDS = httpx2.get({upstream.url!r} + '/.well-known/words').json()\n",
-        "eval/rubric.yaml": f"owner: us\nrepeatable_urls: {urls}\n",
+        "eval/rubric.yaml": f"owner: us\ncalls: {json.dumps(named)}\n",
     }
     body = "import fetching\nvocabulary()\nreturn httpx2_sync(question)"
     checkout = project(upstream, both, body).with_files(files).at(pytester)
@@ -214,4 +214,4 @@ def test_what_is_polled_within_a_case_is_asked_any_number_of_times(
         monkeypatch.setenv("POLLS", polls)
         result = checkout.run(*REPLAY)
         result.assert_outcomes(errors=2)
-        assert f"add `repeatable_urls: ['GET {upstream.url}/.well-known/counted']`" in result.stdout.str()
+        assert f"add `calls: {{'GET {upstream.url}/.well-known/counted': repeatable}}`" in result.stdout.str()

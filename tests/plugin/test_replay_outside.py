@@ -170,7 +170,7 @@ class TestBeforeTheTests:
         assert upstream.prompts == ["a", "early"]
 
     def test_an_ignored_host_may_be_asked(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        rubric = {"eval/rubric.yaml": f"owner: me\nignore_hosts: ['{upstream.url.removeprefix('http://')}']\n"}
+        rubric = {"eval/rubric.yaml": f"owner: me\ncalls: {{'{upstream.url.removeprefix('http://')}': ignore}}\n"}
         source = f"httpx2_sync('early')\n\n\n{agent('return question')}"
         checkout = talking(upstream, source).with_cases(asking("a")).with_files(rubric).at(pytester)
         checkout.run("eval", "--replay").assert_outcomes(passed=1)

@@ -135,12 +135,8 @@ class TestKinds:
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         [line] = [line for line in result.errlines if line]
         assert "'judges' is not a kind of call; did you mean `judge`?" in line
-        for args, said in (
-            (("--replay", "--recall-live="), "'' is not a kind of call; known: agent, judge, worker"),
-            (("--recall-live=judge",), "--recall-live needs --record or --replay"),
-        ):
-            with pytest.raises(pytest.UsageError, match=said):
-                recording.recording(pytester.parseconfig("eval", *args))
+        with pytest.raises(pytest.UsageError, match="'' is not a kind of call; known: agent, judge, worker"):
+            recording.recording(pytester.parseconfig("eval", "--replay", "--recall-live="))
 
     def test_a_judge_is_recorded_by_default(
         self, pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch

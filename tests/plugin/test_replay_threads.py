@@ -464,7 +464,7 @@ class TestBackground:
         told = POSTED.format(path="/v1/traces").replace("URL +", f"'http://[::1]:{port}' +")
         send = "\n        ".join(TRIED.format(send=one).replace("ConnectError", "HTTPError") for one in (named, told))
         more = EXPORTER.format(send=send)
-        rubric = {"eval/rubric.yaml": "owner: me\ntelemetry_hosts: [collector.example]\n"}
+        rubric = {"eval/rubric.yaml": "owner: me\ncalls: {collector.example: telemetry}\n"}
         checkout = project(upstream, BODY, more=more).with_files(rubric).at(pytester)
         result = checkout.run("eval", "--record", "-n2")
         assert result.ret == 0
@@ -512,7 +512,9 @@ class TestBackground:
         checkout = project(upstream, body.replace("id(question)", "1")).at(pytester)
         result = checkout.run(*REPLAY)
         result.assert_outcomes(errors=2)
-        result.stdout.fnmatch_lines(["*if this call sends telemetry, name its host under `telemetry_hosts`*"])
+        result.stdout.fnmatch_lines(
+            ["*if this call sends telemetry, name its host in rubric.yaml: `calls: {HOST: telemetry}`*"]
+        )
 
     def test_what_it_asks_as_was_recorded_is_served_and_a_model_is_asked_for_the_case(
         self, pytester: pytest.Pytester, upstream: Upstream
@@ -597,7 +599,7 @@ return raw(question, connect)
         checkout = project(upstream, body, more=RAW).at(pytester)
         self.told(checkout.run("eval", "--record", AT_ONCE), checkout, upstream)
         assert [len(calls(cassette(checkout, name))) for name in "ab"] == [1, 1]
-        rubric = {"eval/rubric.yaml": "owner: me\nignore_hosts: [localhost]\n"}
+        rubric = {"eval/rubric.yaml": "owner: me\ncalls: {localhost: ignore}\n"}
         checkout = project(upstream, body, more=RAW).with_files(rubric).at(pytester)
         result = checkout.run("eval", "--record", "--recall-mode=all")
         assert not [line for line in result.outlines if "was made at" in line]

@@ -465,9 +465,6 @@ class TestRefused:
             "--recall-seed": ("--recall-seed=2",),
             "--recall-shard": ("--recall-shard=1/2",),
             "--scenarios": ("--scenarios=one",),
-            "-k": ("-k", "b"),
-            "-m": ("-m", "b"),
-            "--recall-update": ("--recall-update",),
             "node ids": ("eval/cases.yaml::b",),
         }
         each = [argument for args in others.values() for argument in args]

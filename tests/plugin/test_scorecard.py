@@ -54,7 +54,7 @@ eval/recall.yaml: 4 rows changed
 details: eval/_artifacts/*/scorecard.md"""
 
 
-RUN = ("eval", "--recall-pr=17", "--recall-model=m-1")
+RUN = ("eval", "--recall-pr=17", "--model=m-1")
 
 
 @pytest.mark.parametrize(

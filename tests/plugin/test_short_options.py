@@ -1,4 +1,4 @@
-"""Short option names: `--NAME` is `--recall-NAME`, unless another plugin or a conftest has that name."""
+"""The name that each option has in a project: eleven are short, unless the project leaves these to others."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.plugin import options, switch
-from pytest_recall.plugin.options import OptionGroup
+from pytest_recall.plugin import switch
 from tests.helpers import command
 from tests.helpers.project import BARE, ECHOING, SETTINGS, Checkout, Project, case
 from tests.helpers.talking import agent, asking, talking
@@ -40,6 +39,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.option.their_scenarios = config.getoption("--scenarios")
 """
+LEFT = f"{SETTINGS}recall_short_options = false\n"
 GIVEN = (
     *("--model", "3", "--budget=small", "--judge", "--record", "--replay", "x", "--baselines", "a", "b"),
     *("--scenarios=s", "--dimensions", "d", "--dimensions=e"),
@@ -66,39 +66,30 @@ def told(checkout: Checkout) -> dict[str, Any]:
     return {name: value for name, value in loaded.items() if value not in (None, False)}
 
 
-class TestTakenByAPlugin:
-    """A name that a plugin has is the plugin's; it is refused where it is given, since it may be meant as ours."""
+def named(result: pytest.RunResult) -> set[str]:
+    """Return the options that the help of pytest names."""
+    lines = (line for line in result.outlines if line.startswith("  --"))
+    return {name.split("=")[0].split(" ")[0] for line in lines for name in line.split("  ")[1].split(", ")}
 
-    FILES = {"other.py": THEIRS}  # noqa: RUF012
+
+class TestTakenByAPlugin:
+    """A name that a plugin has as well is refused, given or not: which of the two is meant is not known."""
 
     @pytest.fixture(autouse=True)
     def _importable(self, pytester: pytest.Pytester) -> None:
         pytester.syspathinsert()
 
-    def test_given_it_is_one_sentence(self, pytester: pytest.Pytester) -> None:
-        checkout = probed(self.FILES).at(pytester)
-        before, after = ("-p", "other", "-p", "recall"), ("-p", "recall", "-p", "other")
-        rows: tuple[tuple[Args, Args], ...] = (
-            (before, ("--model", "3")),
-            (after, ("--judge",)),
-            (before, ("--replay=x",)),
-            (after, ("--record", "checks")),
-        )
-        for plugins, given in rows:
-            result = checkout.run(*plugins, "checks", *given, day=None)
-            assert result.ret == pytest.ExitCode.USAGE_ERROR
-            name = given[0].partition("=")[0]
-            long = f"--recall-{name[2:]}"
-            assert [line for line in result.errlines if line] == [
-                f"ERROR: {name}: an option of pytest-recall and of another plugin; write {long}, or set"
-                f" `recall_short_options = false`, so that only {long} is pytest-recall's"
-            ]
-
-    def test_not_given_it_is_in_nobodys_way(self, pytester: pytest.Pytester) -> None:
-        checkout = probed(self.FILES).at(pytester)
-        checkout.run("-p", "other", "checks", *OWN, "--batch", day=None).assert_outcomes(passed=1)
-        found = told(checkout)
-        assert (found["recall_model"], found["recall_seed"], found["recall_batch"]) == ("m-1", "t", True)
+    @pytest.mark.parametrize("given", [("--model", "3"), ()], ids=["given", "not given"])
+    @pytest.mark.parametrize("place", ["earlier", "later"])
+    def test_it_is_one_sentence(self, pytester: pytest.Pytester, place: str, given: Args) -> None:
+        file, plugins = PLACES[place]
+        theirs = "def pytest_addoption(parser):\n    parser.addoption('-M', '--model', '--their-model')\n"
+        result = probed({file: theirs}).at(pytester).run(*plugins, "checks", *given, day=None)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert [line for line in result.errlines if line] == [
+            "ERROR: --model: an option of pytest-recall and of another plugin; set `recall_short_options = false`, and"
+            " that of pytest-recall is --recall-model"
+        ]
 
     @pytest.mark.parametrize(
         ("place", "workers"),
@@ -107,8 +98,7 @@ class TestTakenByAPlugin:
     )
     def test_the_setting_leaves_all_of_them(self, pytester: pytest.Pytester, place: str, workers: Args) -> None:
         file, plugins = PLACES[place]
-        settings = f"{SETTINGS}recall_short_options = false\n"
-        checkout = probed({file: THEIRS, "pytest.ini": settings}).at(pytester)
+        checkout = probed({file: THEIRS, "pytest.ini": LEFT}).at(pytester)
         result = checkout.run(*plugins, "checks", *GIVEN, *OWN, *workers, day=None)
         result.assert_outcomes(passed=1)
         assert told(checkout) == {
@@ -131,8 +121,8 @@ class TestTakenByAConftest:
     """A conftest file comes after our options: that it adds one of them is told in one sentence."""
 
     SAID = (
-        "--model: an option of pytest-recall and of a conftest.py; rename it there, or set"
-        " `recall_short_options = false`, so that only --recall-model is pytest-recall's"
+        "--model: an option of pytest-recall and of a conftest.py; set `recall_short_options = false`, and that of"
+        " pytest-recall is --recall-model"
     )
 
     @pytest.mark.parametrize(
@@ -162,9 +152,9 @@ class TestTakenByAConftest:
 
 
 class TestFree:
-    """Where no other plugin adds it, a short name is an option of ours in every place."""
+    """Where no other plugin adds it, a short name is an option in every place."""
 
-    GIVEN = ("--model", "m-1", "--judge=codex", "--judge", "command:a b", "--recall-judge=claude", "--judge=python:c d")
+    GIVEN = ("--model", "m-1", "--judge=codex", "--judge", "command:a b", "--judge=claude", "--judge=python:c d")
     FOUND = {"recall_model": "m-1", "recall_judge": ["codex", "command:a b", "claude", "python:c d"]}  # noqa: RUF012
 
     @pytest.mark.usefixtures("every_plugin")
@@ -202,7 +192,7 @@ class TestFree:
         checkout.run("-p", "recall", *self.GIVEN, day=None).assert_outcomes(passed=1)
         assert told(checkout) == self.FOUND
 
-    def test_named_by_a_conftest_it_has_the_long_ones(
+    def test_named_by_a_conftest_it_has_them_as_well(
         self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("PYTEST_PLUGINS")
@@ -213,7 +203,7 @@ class TestFree:
         checkout = probed(files).at(pytester)
         # Some releases of pytest warn of what this process has imported already.
         imported = ("-W", "ignore:Module already imported")
-        checkout.run("--recall-model=m-1", *imported, day=None).assert_outcomes(passed=1)
+        checkout.run("--model=m-1", *imported, day=None).assert_outcomes(passed=1)
         assert told(checkout) == {"recall_model": "m-1"}
 
     VALUES: tuple[tuple[Args, dict[str, Any]], ...] = (
@@ -224,7 +214,7 @@ class TestFree:
             (("checks", "--record", "new", "--appellate-judge", "codex"), {
                 "recall_record": "new", "recall_appellate_judge": "codex"
             }),
-            (("--replay", "--replay-max-age", "3", "checks"), {"recall_replay": "", "recall_replay_max_age": 3}),
+            (("--replay", "--recall-replay-max-age", "3", "checks"), {"recall_replay": "", "recall_replay_max_age": 3}),
             (("--replay=deck", "checks"), {"recall_replay": "deck"}),
             (("--replay", "deck", "checks"), {"recall_replay": "deck"}),
             (("--scenarios=a,b", "--dimensions", "c", "checks"), {
@@ -261,25 +251,20 @@ class TestFree:
         assert told(checkout) == {"recall_model": "m-1"}
 
     @pytest.mark.parametrize("conftest", ["", "raise RuntimeError\n"], ids=["whole", "broken"])
-    def test_help_shows_both(self, pytester: pytest.Pytester, conftest: str) -> None:
+    def test_help_has_them(self, pytester: pytest.Pytester, conftest: str) -> None:
         checkout = probed({"conftest.py": conftest, "pytest.ini": "[pytest]\n"}).at(pytester)
         result = checkout.run("--help", "--model", "x", day=None)
         assert result.ret == 0
-        named = (
-            name for line in result.outlines if line.startswith("  --") for name in line.split("  ")[1].split(", ")
-        )
-        shown = {name.split("=")[0].split(" ")[0] for name in named}
-        assert shown >= switch.SHORT
-        assert {f"--recall-{name[2:]}" for name in switch.SHORT} <= shown
+        assert named(result) >= {f"--{name}" for name in switch.SHORT}
 
     @pytest.mark.parametrize(
         ("args", "said"),
         [
-            (("eval", "--model"), "argument --recall-model/--model: expected one argument"),
-            (("eval", "--batch=x"), "argument --recall-batch/--batch: ignored explicit argument 'x'"),
+            (("eval", "--model"), "argument --model: expected one argument"),
+            (("eval", "--recall-batch=x"), "argument --recall-batch: ignored explicit argument 'x'"),
             pytest.param(
                 ("@args.txt",),
-                "argument --recall-budget/--budget: expected one argument",
+                "argument --budget: expected one argument",
                 marks=pytest.mark.skipif(pytest.version_tuple < (8, 2), reason="pytest reads no files of arguments"),
             ),
         ],
@@ -290,23 +275,50 @@ class TestFree:
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         assert [line.partition("error: ")[2] for line in result.errlines if "error: " in line] == [said]
 
-    def test_every_short_name_has_a_long_one(self) -> None:
-        class Parser:
-            names: list[tuple[str, ...]] = []  # noqa: RUF012
-
-            def addoption(self, *names: str, **about: Any) -> None:
-                self.names.append(names)
-
-        parser = Parser()
-        options.define(OptionGroup(parser, switch.SHORT))
-        assert all(long.startswith("--recall-") for long, *_ in parser.names)
-        assert {short for _, *shorts in parser.names for short in shorts} == switch.SHORT
-
     def test_an_eval_set_runs_by_them(self, pytester: pytest.Pytester) -> None:
         checkout = ECHOING.with_cases(case("a"), case("b", scenario="two")).at(pytester)
         checkout.run("--model", "m-1", "--scenarios", "two", "--recall-update", "eval").assert_outcomes(passed=1)
         assert list(checkout.state()) == ["b"]
         assert checkout.journal().header.model == "m-1"
+
+
+class TestOneName:
+    """An option has one name in a project, and code has one for it in all projects."""
+
+    def test_help_has_the_names_of_the_project(self, pytester: pytest.Pytester) -> None:
+        checkout = probed().at(pytester)
+        short = named(checkout.run("--help", day=None))
+        (checkout.path / "pytest.ini").write_text(LEFT)
+        long = named(checkout.run("--help", day=None))
+        assert long - short == {f"--recall-{name}" for name in switch.SHORT}
+        assert short - long == {f"--{name}" for name in switch.SHORT}
+
+    def test_code_has_one_name(self, pytester: pytest.Pytester) -> None:
+        checkout = probed().at(pytester)
+        short = pytester.parseconfig("--reset-on-model-swap", "--model=m")
+        (checkout.path / "pytest.ini").write_text(LEFT)
+        long = pytester.parseconfig("--recall-reset-on-model-swap", "--recall-model=m")
+        for config in (short, long):
+            found = (config.getoption("recall_reset_on_model_swap"), config.getoption("recall_model"))
+            assert found == (True, "m")
+
+    @pytest.mark.parametrize(
+        ("settings", "given", "meant"),
+        [
+            (SETTINGS, "--recall-record", "--record"),
+            (SETTINGS, "--recall-model=x", "--model"),
+            (SETTINGS, "--batch", "--recall-batch"),
+            (LEFT, "--record", "--recall-record"),
+            (LEFT, "--model=x", "--recall-model"),
+        ],
+    )
+    def test_the_other_name_is_no_option(
+        self, pytester: pytest.Pytester, settings: str, given: str, meant: str
+    ) -> None:
+        result = probed({"pytest.ini": settings}).at(pytester).run("checks", given, day=None)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        name = given.partition("=")[0]
+        assert [line for line in result.errlines if line] == [f"ERROR: {name}: no option; did you mean `{meant}`?"]
 
 
 class TestEarlyReplay:
@@ -317,14 +329,22 @@ class TestEarlyReplay:
     PLAIN = agent("return httpx2_sync(question)")
 
     def test_of_a_conftest_it_calls_what_it_likes(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        settings = f"{SETTINGS}recall_short_options = false\n"
         project = talking(upstream, self.CALLING + self.OWNER + self.PLAIN).with_cases(asking("a"))
-        project.with_files({"pytest.ini": settings}).at(pytester).run("--replay", "eval").assert_outcomes(passed=1)
+        project.with_files({"pytest.ini": LEFT}).at(pytester).run("--replay", "eval").assert_outcomes(passed=1)
         assert upstream.prompts == ["a", "early"]
 
-    @pytest.mark.parametrize("args", [("--recall-replay", "eval"), ("--replay",), ("--replay=eval/cassettes", "eval")])
-    def test_it_begins_before_them(self, pytester: pytest.Pytester, upstream: Upstream, args: Args) -> None:
-        files = {"pytest.ini": f"{SETTINGS}testpaths = eval\n", "eval/cassettes/.keep": ""}
+    @pytest.mark.parametrize(
+        ("settings", "args"),
+        [
+            (SETTINGS, ("--replay",)),
+            (SETTINGS, ("--replay=eval/cassettes", "eval")),
+            (LEFT, ("--recall-replay", "eval")),
+        ],
+    )
+    def test_it_begins_before_them(
+        self, pytester: pytest.Pytester, upstream: Upstream, settings: str, args: Args
+    ) -> None:
+        files = {"pytest.ini": f"{settings}testpaths = eval\n", "eval/cassettes/.keep": ""}
         checkout = talking(upstream, self.CALLING + self.PLAIN).with_cases(asking("a")).with_files(files).at(pytester)
         result = checkout.run(*args)
         assert result.ret == pytest.ExitCode.USAGE_ERROR

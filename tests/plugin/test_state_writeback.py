@@ -22,7 +22,7 @@ def day(text: str) -> date:
 
 def test_a_new_case_lands_in_box_1_after_its_first_run(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(case("a"), failing("b")).at(pytester)
-    result = checkout.run("eval", "--recall-pr=17", "--recall-model=m-1")
+    result = checkout.run("eval", "--recall-pr=17", "--model=m-1")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert checkout.state() == {
         "a": Row(1, 1, DAY, day(IN[1]), "17"),
@@ -149,7 +149,7 @@ class TestModelSwap:
     def test_it_is_only_reported(self, pytester: pytest.Pytester) -> None:
         checkout = self.SET.at(pytester)
         before = checkout.state_text()
-        result = checkout.run("eval", "--recall-model=m-2")
+        result = checkout.run("eval", "--model=m-2")
         assert result.ret == 0
         result.stdout.fnmatch_lines(["1 case last tested with another model than m-2:*--reset-on-model-swap*"])
         assert checkout.scorecard()["model_swapped"] == 1
@@ -158,7 +158,7 @@ class TestModelSwap:
 
     def test_the_option_returns_those_rows_to_box_1_and_runs_them(self, pytester: pytest.Pytester) -> None:
         checkout = self.SET.at(pytester)
-        result = checkout.run("eval", "--recall-model=m-2", "--reset-on-model-swap")
+        result = checkout.run("eval", "--model=m-2", "--reset-on-model-swap")
         result.assert_outcomes(passed=1)
         assert checkout.slice() == {"a": "box 1"}
         assert checkout.state() == {
@@ -166,13 +166,13 @@ class TestModelSwap:
             "b": row(4, 4, due=IN[14], last_model="m-2"),
         }
         # Asking again resets nothing that was retested.
-        checkout.run("eval", "--recall-model=m-2", "--reset-on-model-swap", day=IN[1])
+        checkout.run("eval", "--model=m-2", "--reset-on-model-swap", day=IN[1])
         assert checkout.boxes() == {"a": 2, "b": 4}
         assert checkout.asked() == ["a"]
 
     def test_a_row_that_was_reset_stays_so_if_its_case_is_not_run(self, pytester: pytest.Pytester) -> None:
         checkout = self.SET.with_cases(failing("a"), case("b")).at(pytester)
-        checkout.run("eval", "--recall-model=m-9", "--reset-on-model-swap", "-x")
+        checkout.run("eval", "--model=m-9", "--reset-on-model-swap", "-x")
         assert checkout.asked() == ["a"]
         assert checkout.state()["b"] == row(1, 0, due="2026-03-10", last_model="m-2")
 

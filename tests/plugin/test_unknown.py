@@ -12,6 +12,10 @@ SET = ECHOING.with_cases(case("a"))
 NEAR: tuple[tuple[list[str], str], ...] = (
     (["--recall-mod", "all"], "--recall-mod: no option of pytest-recall; did you mean `--recall-mode` or *"),
     (["--recall-mod=all"], "--recall-mod: no option of pytest-recall; did you mean `--recall-mode` or *"),
+    (
+        ["--recall-dry-run-casettes=x"],
+        "--recall-dry-run-casettes: no option of pytest-recall; did you mean `--recall-dry-run-file` *",
+    ),
     (["--replya"], "--replya: no option; did you mean `--replay`[?]"),
     (["-p", "no:xdist", "-n", "2"], "-n: an option of pytest-xdist, which is not loaded; leave out what keeps*"),
 )

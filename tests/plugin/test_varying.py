@@ -12,7 +12,7 @@ import pytest
 
 from pytest_recall.files import strict_yaml
 from pytest_recall.replay import other_date
-from tests.helpers.project import Checkout, case
+from tests.helpers.project import SETTINGS, Checkout, case
 from tests.helpers.repository import Repository
 from tests.helpers.talking import agent, agents, asking, talking
 from tests.helpers.upstream import Upstream
@@ -96,8 +96,8 @@ def test_the_line_is_printed_and_with_it_a_word_beside_the_date_alone_affects_a_
     # What the second call varies in shows itself once the first one is answered.
     assert "(round 3)" in done.stderr
     assert "3 places vary in the requests of 2 cases" in done.stdout
-    printed = done.stdout.partition("under these names:\n\n")[2].partition("\n\n")[0]
-    assert len(strict_yaml.load(printed, "printed")["volatile_text"]) == 3
+    printed = done.stdout.partition("under `volatile`:\n\n")[2].partition("\n\n")[0]
+    assert len(strict_yaml.load(printed, "printed")["volatile"]) == 3
 
     repository = Repository(checkout.path)
     repository.git("switch", "-q", "main")
@@ -137,11 +137,28 @@ def test_what_no_setting_fits_is_said_and_what_does_not_vary_is_not(
     done = recall(checkout, "cassettes", "varying", "--json")
     assert done.returncode == 1
     found = json.loads(done.stdout)
-    assert [(one["cases"], one["settings"]) for one in found["varying"]] == [(["order"], None)]
+    assert [(one["cases"], one["volatile"]) for one in found["varying"]] == [(["order"], [])]
     assert found["undecided"]["fails"] == "compared up to an error of the agent or a judge"
     done = recall(checkout, "cassettes", "varying", "--case", "seeded")
     assert done.returncode == 0
     assert done.stdout == "nothing varies in the requests of 1 case\n"
+
+
+def test_a_project_that_leaves_the_short_names_to_others(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    """The processes that are begun spell no option that the project has under another name."""
+    source = "import uuid\nreturn plain_sync(f'echo {uuid.uuid4()}')"
+    theirs = "\n\ndef pytest_addoption(parser):\n    parser.addoption('--record', action='store_true')\n"
+    settings = {"pytest.ini": f"{SETTINGS.replace('--strict-config', '--record')}recall_short_options = false\n"}
+    made = talking(upstream, agent(source) + theirs).with_files({"eval/rubric.yaml": RUBRIC, **settings})
+    checkout = made.with_cases(*CASES).at(pytester)
+    repository = Repository.at(checkout.path)
+    assert evaluated(checkout, "--recall-record", "--recall-mode=all").returncode == 0
+    repository.commit()
+    repository.git("switch", "-qc", "branch")
+    assert evaluated(checkout).returncode == 0
+    assert checkout.journal().header.varying == 2
+    done = recall(checkout, "cassettes", "varying", "--json")
+    assert [one["cases"] for one in json.loads(done.stdout)["varying"]] == [["a", "b"]]
 
 
 def test_workers_of_xdist_live_at_the_other_date_as_well(
@@ -154,7 +171,7 @@ def test_workers_of_xdist_live_at_the_other_date_as_well(
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p xdist -n1")
     done = recall(checkout, "cassettes", "varying")
     assert done.returncode == 1
-    assert r"pattern: '\bis \d{4}-\d\d-\d\d now\b'" in done.stdout
+    assert r"body.messages.*.content: \bis \d{4}-\d\d-\d\d now\b" in done.stdout
 
 
 class TestMistakes:

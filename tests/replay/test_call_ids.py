@@ -234,7 +234,7 @@ def test_what_is_kept_on_the_server_is_told_by_its_id() -> None:
 
 
 def test_the_ids_of_a_provider_are_in_no_way_of_what_the_rubric_leaves_out() -> None:
-    rules = Rules(["messages.*.tool_calls", "messages.*.content"], texts=[VolatileText("model", r"\d+")])
+    rules = Rules(["messages.*.tool_calls", "messages.*.content"], texts=[VolatileText("body.model", r"\d+")])
     url, body = chat([("x", "", ""), ("y", "", "")])
     found = rules.stripped(url, body)
     assert [message.get("tool_call_id") for message in found["messages"]] == [None, None, 1, 2]

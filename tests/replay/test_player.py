@@ -72,7 +72,7 @@ class TestWays:
             player.ask(request)
         with player.playing(tape_of(tmp_path, call("a"))), pytest.raises(MissError) as missed:
             player.ask(request)
-        assert tuple("`telemetry_hosts`" in str(one.value) for one in (outside, missed)) == names
+        assert tuple("`calls: {HOST: telemetry}`" in str(one.value) for one in (outside, missed)) == names
 
     def test_off_listens_and_records_nothing(self, tmp_path: Path) -> None:
         player = Player("off")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,13 +15,12 @@ from pytest_recall.files import strict_yaml
 from pytest_recall.files.errors import RecallError
 from pytest_recall.replay.equality import seen_by
 from pytest_recall.replay.exchange import Request
-from pytest_recall.replay.matching import Rules, SeenRequest, VolatileText
+from pytest_recall.replay.matching import Rules, SeenRequest, Volatile, VolatileText
 from pytest_recall.replay.varying import (
     IN_AGENT,
     MOST_PATTERNS,
     ORDER,
     Variation,
-    Volatile,
     from_lines,
     rubric_lines,
     to_line,
@@ -31,7 +29,7 @@ from pytest_recall.replay.varying import (
 )
 
 URL = "https://api.example.com/v1/chat/completions"
-CONTENT = "messages.*.content"
+CONTENT = "body.messages.*.content"
 UUIDS = "0b1c2d3e-4f50-4617-8293-a4b5c6d7e8f9", "f1e2d3c4-b5a6-4978-8a9b-0c1d2e3f4051"
 
 
@@ -98,7 +96,7 @@ def test_a_text_is_ignored_with_the_words_beside_it(one: str, other: str, patter
     (found,) = compared(chat(one), chat(other))
     assert found.place == "messages[0].content"
     (text,) = found.ignored.texts
-    assert text.field == CONTENT
+    assert text.place == CONTENT
     assert pattern is None or text.pattern == pattern
     assert compared(chat(one), chat(other), of(found.ignored)) == []
 
@@ -128,34 +126,34 @@ def test_words_in_another_order_are_to_be_sorted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "settings"),
+    ("one", "other", "places"),
     [
-        (chat(seed=4), chat(seed=5), {"volatile_fields": ["seed"]}),
-        (chat(run={"id": UUIDS[0]}), chat(run={"id": UUIDS[1]}), {"volatile_fields": ["run.id"]}),
-        (chat(user=UUIDS[0]), chat(user=UUIDS[1]), {"volatile_fields": ["user"]}),
-        (chat(metadata={"run": UUIDS[0]}), chat(metadata={"run": UUIDS[1]}), {"volatile_fields": ["metadata.run"]}),
-        (chat(ids=[UUIDS[0]]), chat(ids=[UUIDS[1]]), {"volatile_fields": ["ids.*"]}),
-        (get(f"{URL}?a=b&ts=17"), get(f"{URL}?a=b&ts=18"), {"volatile_query": ["ts"]}),
-        (get(f"{URL}?day=2026%2D11-28"), get(f"{URL}?day=2028-01-02"), {"volatile_query": ["day"]}),
+        (chat(seed=4), chat(seed=5), ["body.seed"]),
+        (chat(run={"id": UUIDS[0]}), chat(run={"id": UUIDS[1]}), ["body.run.id"]),
+        (chat(user=UUIDS[0]), chat(user=UUIDS[1]), ["body.user"]),
+        (chat(metadata={"run": UUIDS[0]}), chat(metadata={"run": UUIDS[1]}), ["body.metadata.run"]),
+        (chat(ids=[UUIDS[0]]), chat(ids=[UUIDS[1]]), ["body.ids.*"]),
+        (get(f"{URL}?a=b&ts=17"), get(f"{URL}?a=b&ts=18"), ["query.ts"]),
+        (get(f"{URL}?day=2026%2D11-28"), get(f"{URL}?day=2028-01-02"), ["query.day"]),
         (
             get(URL, prefer=f"for={UUIDS[0]}"),
             get(URL, prefer=f"for={UUIDS[1]}"),
-            {"ignore_headers": ["prefer"]},
+            ["header.prefer"],
         ),
         (
             get("https://a.com/sessions/17/steps"),
             get("https://a.com/sessions/18/steps"),
-            {"volatile_text": [{"field": "url", "pattern": r"\bsessions/\d+/steps\b"}]},
+            [{"url": r"\bsessions/\d+/steps\b"}],
         ),
         (
             get("https://a.com/find?q=storms+of+2026-11-28+in+May"),
             get("https://a.com/find?q=storms+of+2028-01-02+in+May"),
-            {"volatile_text": [{"field": "url", "pattern": r"\bof\+\d{4}-\d\d-\d\d\+in\b"}]},
+            [{"url": r"\bof\+\d{4}-\d\d-\d\d\+in\b"}],
         ),
         (
             SeenRequest("POST", URL, {}, b"<at>2026-11-28</at>\xff"),
             SeenRequest("POST", URL, {}, b"<at>2028-01-02</at>\xff"),
-            {"volatile_text": [{"field": "body", "pattern": r"\bat>\d{4}-\d\d-\d\d</at\b"}]},
+            [{"body": r"\bat>\d{4}-\d\d-\d\d</at\b"}],
         ),
     ],
     ids=[
@@ -172,13 +170,10 @@ def test_words_in_another_order_are_to_be_sorted() -> None:
         "no JSON",
     ],
 )
-def test_what_varies_as_a_whole_is_named_by_its_setting(
-    one: SeenRequest, other: SeenRequest, settings: Mapping[str, Any]
-) -> None:
+def test_what_varies_as_a_whole_is_named_by_its_place(one: SeenRequest, other: SeenRequest, places: list[Any]) -> None:
     (found,) = compared(one, other)
-    assert found.ignored.settings() == settings
-    (line,) = rubric_lines(settings) if "volatile_text" not in settings else ["\n".join(rubric_lines(settings))]
-    assert strict_yaml.load(line, "rubric.yaml") == settings
+    assert found.ignored.places() == places
+    assert strict_yaml.load("\n".join(rubric_lines(places)), "rubric.yaml") == {"volatile": places}
 
 
 @pytest.mark.parametrize(
@@ -204,7 +199,7 @@ def test_what_no_setting_fits_is_listed_with_its_place(one: SeenRequest, other: 
 def test_a_field_with_a_word_in_another_request_is_not_left_out_as_a_whole() -> None:
     first, second = ([chat(note=f"{day}"), chat(note="be kind")] for day in ("2026-11-28", "2028-01-02"))
     (found,) = variations({"a": first}, {"a": second}, Rules())
-    assert found.ignored.texts == (VolatileText("note", r"\A\d{4}-\d\d-\d\d\Z"),)
+    assert found.ignored.texts == (VolatileText("body.note", r"\A\d{4}-\d\d-\d\d\Z"),)
 
 
 def test_several_places_in_one_text_have_a_pattern_each() -> None:
@@ -312,8 +307,8 @@ def test_a_request_is_read_as_it_was_written(body: Any) -> None:
 
 
 def test_what_may_differ_is_read_as_it_was_written() -> None:
-    volatile = Volatile(("a.*",), ("ts",), ("prefer",), (VolatileText("m", r"at \d+ s"),))
-    assert volatile_in(json.dumps(volatile.settings()), "it") == volatile
+    volatile = Volatile(("a.*",), ("ts",), ("prefer",), (VolatileText("body.m", r"at \d+ s"),))
+    assert volatile_in(json.dumps(volatile.places()), "it") == volatile
     assert volatile.joined(volatile) == volatile
 
 
@@ -323,7 +318,7 @@ def test_a_file_of_another_kind_is_refused_in_a_sentence(text: str) -> None:
         from_lines([text], "it")
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"volatile_text": [3]}', '{"volatile_text": [{"field": "a"}]}'])
+@pytest.mark.parametrize("text", ["", "3", "[3]", '["run.id"]'])
 def test_a_file_of_other_settings_is_refused_in_a_sentence(text: str) -> None:
     with pytest.raises(RecallError, match=r"^it: does not say what may differ$"):
         volatile_in(text, "it")

@@ -325,10 +325,9 @@ def test_a_rubric_at_the_base_that_cannot_be_read_is_said(place: Place, repo: Re
 OWN = Settings(
     owner="them",
     blocks="never",
-    due_blocks=True,
     budget=100.0,
     recording="off",
-    volatile_fields=("user.id",),
+    volatile=("body.user.id",),
     max_due_cases=3,
     confirm="2of3",
 )
@@ -337,7 +336,7 @@ OWN = Settings(
 def test_a_change_does_not_judge_itself() -> None:
     base = Base("main", "c", is_change=True, settings=Settings(owner="us"))
     rubric, of_change = held_to(OWN, base)
-    assert of_change == base._replace(held_settings=("blocks", "due_blocks", "budget", "recording", "volatile_fields"))
+    assert of_change == base._replace(held_settings=("blocks", "budget", "recording", "volatile"))
     for name in (*OF_BASE, *OF_REQUESTS):
         assert getattr(rubric, name) == getattr(base.settings, name)
     assert (rubric.owner, rubric.max_due_cases, rubric.confirm) == (OWN.owner, 3, OWN.confirm)

@@ -1,4 +1,4 @@
-"""The facts of a run: the command line first, then GitHub's environment, then the rubric."""
+"""The facts of a run: the command line first, then the environment; the model may be the rubric's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_on_a_laptop() -> None:
 
 
 def test_the_command_line_beats_everything() -> None:
-    rubric = {"mode": "all", "model_primary": "m1"}
+    rubric = {"model_primary": "m1"}
     asked = {"date": "2026-01-31", "seed": "9", "mode": "nightly", "pr": "12", "model": "m2"}
     assert resolved(PULL_REQUEST, rubric, **asked) == Context(
         date=date(2026, 1, 31), seed="9", mode="nightly", pr="12", model="m2"
@@ -35,7 +35,7 @@ def test_the_command_line_beats_everything() -> None:
 
 
 def test_in_a_pull_request() -> None:
-    context = resolved(PULL_REQUEST, {"mode": "all"})
+    context = resolved(PULL_REQUEST)
     assert (context.pr, context.mode, context.seed) == ("41", "pr", "41")
 
 
@@ -44,10 +44,8 @@ def test_in_a_scheduled_workflow() -> None:
     assert (context.pr, context.mode, context.seed) == (None, "nightly", "2026-03-10")
 
 
-@pytest.mark.parametrize("mode", ["pr", "nightly", "all"])
-def test_in_any_other_workflow_the_rubric_says(mode: str) -> None:
-    assert resolved(PUSH, {"mode": mode}).mode == mode
-    assert resolved({}, {"mode": mode}).mode == mode
+def test_in_any_other_workflow_a_run_is_that_of_a_pull_request() -> None:
+    assert resolved(PUSH).mode == resolved({}).mode == "pr"
 
 
 def test_the_seed_is_the_pull_request_else_the_date() -> None:

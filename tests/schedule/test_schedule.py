@@ -362,12 +362,12 @@ def test_a_flake_is_set_apart_all_the_same() -> None:
 
 
 def test_quarantine_has_an_end_and_then_a_fail_counts_again() -> None:
-    apart = lived("ppf" * 4, Quarantine(4, "us", days=10), every=3)
-    assert (apart.quarantined, apart.until, apart.owner) == (TODAY + days(33), TODAY + days(43), "us")
-    assert released(apart, TODAY + days(43)) == apart
-    free = released(apart, TODAY + days(44))
+    apart = lived("ppf" * 4, Quarantine(4, "us"), every=3)
+    assert (apart.quarantined, apart.until, apart.owner) == (TODAY + days(33), TODAY + days(63), "us")
+    assert released(apart, TODAY + days(63)) == apart
+    free = released(apart, TODAY + days(64))
     assert (free.quarantined, free.until, free.owner, free.lapses) == (None, None, None, 0)
-    later = review(apart, trial("a", FAILED), TODAY + days(44), Quarantine(4, "us", days=10))
+    later = review(apart, trial("a", FAILED), TODAY + days(64), Quarantine(4, "us"))
     assert later is not None
     assert (later.quarantined, later.lapses) == (None, 0)
     # What an earlier version has set apart has no end of its own.

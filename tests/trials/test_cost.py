@@ -186,13 +186,13 @@ def test_what_is_let_through_in_words() -> None:
 def test_what_the_rubric_lets_through_is_said() -> None:
     assert let_through_lines(LetThrough(), "eval/rubric.yaml") == []
     assert let_through_lines(LetThrough({"db": 1}), "eval/rubric.yaml:3") == [
-        "1 call went live to db, which `ignore_hosts` of eval/rubric.yaml:3 lets through; it is neither recorded nor"
+        "1 call went live to db, which `calls` of eval/rubric.yaml:3 lets through; it is neither recorded nor"
         " counted in the cost"
     ]
     assert let_through_lines(LetThrough({"db": 1, "llm": 2}, ("db:5432",), ("git", "rg")), "eval/rubric.yaml:3") == [
-        "3 calls went live to llm (2), db (1), which `ignore_hosts` of eval/rubric.yaml:3 lets through; they are"
+        "3 calls went live to llm (2), db (1), which `calls` of eval/rubric.yaml:3 lets through; they are"
         " neither recorded nor counted in the cost",
-        "clients that are not recorded have connected to db:5432, which `ignore_hosts` of eval/rubric.yaml:3 lets"
+        "clients that are not recorded have connected to db:5432, which `calls` of eval/rubric.yaml:3 lets"
         " through; what they asked there is not counted in the cost",
         "2 programs ran, whose calls are not counted in the cost: git, rg",
     ]

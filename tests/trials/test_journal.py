@@ -141,7 +141,6 @@ headers = st.builds(
     budget=st.none() | st.floats(0, 10**6, exclude_min=True),
     allowed=st.floats(0, 10),
     knows_change=st.booleans(),
-    due_blocks=st.booleans(),
     affected=names,
     request_changes=st.lists(st.tuples(st.text(max_size=5), request_changes), max_size=2).map(tuple),
     unaffordable=names,

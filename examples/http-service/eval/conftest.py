@@ -26,7 +26,7 @@ BUILD = hashlib.sha256(SERVICE.read_text(encoding="utf-8").encode()).hexdigest()
 def service(pytestconfig):
     """The address of the service."""
     url = f"http://127.0.0.1:{PORT}"
-    if pytestconfig.getoption("--recall-replay") is not None:
+    if pytestconfig.getoption("recall_replay") is not None:
         yield url
         return
     upstream = os.environ.get("MODEL_URL", "http://127.0.0.1:18080") + "/v1"

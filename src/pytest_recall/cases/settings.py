@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import (
     BaseModel,
@@ -25,25 +25,24 @@ from pytest_recall.cases.settings_fields import (
     Replay,
     Score,
     Some,
-    VolatilePattern,
+    VolatilePlaces,
     WrittenNames,
 )
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.validation import Name
 from pytest_recall.models.rate import PROGRAMS, Rate, Target, target_of
-from pytest_recall.models.settings import Batching, CallPatterns, Hosts, Prices
-from pytest_recall.replay.exchange import DESCRIBING, MATCHED, STORED_RESPONSE, CallKind, Kept, Way
-from pytest_recall.replay.matching import QUESTION, Rules, VolatileText
+from pytest_recall.models.settings import Calls, CallWay, Prices
+from pytest_recall.replay.exchange import DESCRIBING, MATCHED, STORED_RESPONSE, Kept
+from pytest_recall.replay.matching import Rules, Volatile, volatile_of
 from pytest_recall.replay.wire_formats import PROVIDERS
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings_fields import Quarantine
     from pytest_recall.replay.redaction import Redactor
-    from pytest_recall.replay.varying import Volatile
 
 Mode = Literal["pr", "main", "nightly", "all", "observe"]
 MODES: tuple[Mode, ...] = ("pr", "main", "nightly", "all", "observe")
-Recording = Literal["on", "off"]
+Recording = Literal["on", "ci", "off"]
 
 
 # Who may be limited by name; others are hosts.
@@ -60,7 +59,6 @@ class Settings(BaseModel):
     model_primary: str | None = Field(
         default=None, description="The model that the agent under test runs on; a change of it is reported."
     )
-    mode: Mode = Field(default="pr", description="The mode of a run that does not name one.")
     max_due_cases: Count = Field(
         default=25, description="Due cases in a pull-request run, the longest overdue first, beside box 1."
     )
@@ -75,18 +73,15 @@ class Settings(BaseModel):
     )
     recording: Recording = Field(
         default="on",
-        description="`on`: a replay of the recordings tells what a change affects; `off`, for a team that records"
-        " nothing: a pull request asks box 1, due and new cases, and what its change affects is not known.",
+        description="`on`: a replay of the recordings tells what a change affects, and those that were committed on its"
+        " branch give verdicts on it, whose number is in the first line of the result; `ci`: only those that CI made"
+        " do; `off`, for a team that records nothing: a pull request asks box 1, due and new cases, and what its change"
+        " affects is not known.",
     )
     publish_answers: bool = Field(
         default=False,
         description="Whether recordings, which hold answers of models, may be pushed to a public repository; without it"
         " a pull request there is asked again at each push.",
-    )
-    branch_recordings: bool = Field(
-        default=True,
-        description="Whether recordings that were committed on the branch of a change, and not made by CI for it, give"
-        " verdicts on it; their number is in the first line of the result.",
     )
     budget: Dollars | None = Field(
         default=None,
@@ -110,23 +105,15 @@ class Settings(BaseModel):
         " once all that is known of the case makes it 35 times as likely that it passes 40 % as often as before;"
         " `evidence` is the same with 35. Without it, a fail counts at once.",
     )
-    outage_limit: Some | None = Field(
-        default=5,
-        description="After so many trials in a row that a provider keeps from a verdict in the same way, a run asks no"
-        " more: it is down, refuses the key or is out of quota; null for never.",
-    )
     no_verdict_allowed: Allowed = Field(
         default=0,
         description="How many chosen cases may have no verdict, by an error, a skip or an early end, before a run"
         " blocks a merge: a number, or below 1 a share of the chosen ones.",
     )
-    quarantine_lapses: Annotated[int, Field(strict=True, ge=1)] | None = Field(
+    quarantine_lapses: Some | None = Field(
         default=4,
         description="After how many falls from a higher box a case is quarantined, so that its failures do not fail the"
-        " run; null for never.",
-    )
-    quarantine_days: Some = Field(
-        default=30, description="For how many days at most; from then on its fails count like any other's."
+        " run, for 30 days at most; null for never.",
     )
     judge: JudgeTable = Field(
         default=Judging.model_construct(),
@@ -135,60 +122,30 @@ class Settings(BaseModel):
     baselines: WrittenNames = Field(
         default=(), description="Agents that each run asks the same cases beside the one under test, by name."
     )
-    baseline_window: Annotated[int, Field(strict=True, ge=1)] = Field(
-        default=80_000,
-        description="Tokens, estimated as a third of the characters, of the turns that the baselines `tail-window` and"
-        " `compaction` send as they are.",
-    )
     memory: Name | None = Field(
         default=None, description="The memory system under test, as a selector; without it, `sqlite-fts`."
     )
-    memory_reset: bool = Field(
-        default=False, description="Whether a memory that may hold something else may be reset, which deletes it."
-    )
-    memory_probe: Count = Field(
-        default=5, description="How many units are asked back of what a case stores, to see whether they are there."
-    )
-    cassette_kinds: dict[CallKind, Way] = Field(
-        default={}, description="What each kind of call does: goes by the cassette, always live, or not at all."
-    )
-    volatile_fields: tuple[Name, ...] = Field(
-        default=(), description="Fields of request bodies that may differ from the recorded ones, as dotted paths."
-    )
-    volatile_query: tuple[Name, ...] = Field(
-        default=(), description="Parameters of URLs that may differ from the recorded ones, by name."
-    )
-    volatile_text: tuple[VolatilePattern, ...] = Field(
+    volatile: VolatilePlaces = Field(
         default=(),
-        description="What may differ within the text of one field of a request, such as a date: the field, and a"
-        " regular expression.",
+        description="What may differ from the recorded requests: a field of the body as `body.messages.*.id`, with `*`"
+        " for each element of a list, a parameter of the URL as `query.ts`, or a header, which is then not compared, as"
+        " `header.x-run`; or, as `{place: pattern}`, what a regular expression finds in one text: of a field, of the"
+        " URL as `url`, or of a body that is no JSON as `body`.",
     )
     match_headers: HeaderNames = Field(
         default=(), description="Request headers that a call is matched by, beside those that always are."
     )
-    ignore_headers: HeaderNames = Field(
-        default=(), description="Request headers that are not compared at all, though they would be by default."
-    )
     keep_headers: HeaderNames = Field(
         default=(), description="Response headers that are recorded, beside those that always are."
     )
-    drop_headers: HeaderNames = Field(
-        default=(), description="Response headers that are not recorded, though they would be by default."
-    )
-    ignore_hosts: Hosts = Field(
-        default=(),
-        description="Hosts that are not an upstream, such as a local database: never recorded nor refused, and in no"
-        " cost. The end of a run says what was called there.",
-    )
-    repeatable_urls: CallPatterns = Field(
-        default=(),
-        description="Calls that a replay may make any number of times, or not at all, as patterns of URLs, each with a"
-        " method in front if it is for that one only, such as `GET https://example.com/status*`.",
-    )
-    telemetry_hosts: Hosts = Field(
-        default=(),
-        description="Hosts that take telemetry, beside those that are known: never recorded, and sent nothing in a"
-        " replay.",
+    calls: Calls = Field(
+        default={},
+        description="Calls that are not recorded and replayed like all others, by `host` or `host:port`. `ignore`: a"
+        " server that is no upstream, such as a local database, is never recorded nor refused, and in no cost; the end"
+        " of a run says what was called there. `telemetry`: a host, beside those that are known, is never recorded, and"
+        " sent nothing in a replay. `batch`: a host, beside those of OpenAI and Anthropic, has a batch API."
+        " `repeatable`, by a pattern of URLs, with a method in front if it is for that one only, such as"
+        " `GET https://example.com/status*`: a replay may make the call any number of times, or not at all.",
     )
     replay: Replay = Field(
         default=Replay.model_construct(),
@@ -197,22 +154,10 @@ class Settings(BaseModel):
     secrets: tuple[Name, ...] = Field(
         default=(), description="Environment variables whose values must not be written into a cassette."
     )
-    batch: Batching = Field(
-        default=Batching.model_construct(), description="How `--batch` sends calls through the providers' batch APIs."
-    )
-    max_cassette_age: Count | None = Field(
-        default=None, description="Days after which a cassette is too old to be replayed; without it, none is."
-    )
-
     blocks: Blocks = Field(
         default="regression",
         description="What blocks a merge and turns a run red: `never`, `regression`, `failure` or `incomplete`; other"
         " failures only inform.",
-    )
-    due_blocks: bool = Field(
-        default=False,
-        description="Whether a pull request is blocked as well by the confirmed fail of a case that its change does not"
-        " affect, and that was asked since it is due, in box 1 or new.",
     )
     gates: tuple[Gate, ...] = Field(
         default=(), description="Pass rates that scenarios or dimensions have to keep; see how to gate a merge."
@@ -227,17 +172,6 @@ class Settings(BaseModel):
                 raise ValueError(f"there are two gates for {gate.name}; keep one of them")
             seen.add(gate.about)
         return gates
-
-    @field_validator("volatile_fields")
-    @classmethod
-    def _leaves_the_question(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
-        for path in paths:
-            if QUESTION.fullmatch(path):
-                raise ValueError(
-                    f"`{path}` is what is asked, and any answer would fit; name the part that differs, such as"
-                    " `messages.*.id`"
-                )
-        return paths
 
     @field_validator("rate_limits")
     @classmethod
@@ -261,35 +195,29 @@ class Settings(BaseModel):
 
     def rules(self) -> Rules:
         """Return by what recorded calls are found again."""
-        ignored = _lower(self.ignore_headers)
-        texts = (VolatileText(one.field, one.pattern) for one in self.volatile_text)
+        volatile = volatile_of(self.volatile)
+        ignored = _lower(volatile.headers)
         return Rules(
-            self.volatile_fields,
+            volatile.fields,
             headers=(MATCHED | _lower(self.match_headers)) - ignored,
-            query=self.volatile_query,
-            texts=texts,
+            query=volatile.query,
+            texts=volatile.texts,
             ignored=ignored,
         )
 
     def ignoring(self, volatile: Volatile) -> Settings:
         """Return these settings with more that may differ from recorded requests."""
-        texts = (VolatilePattern(field=one.field, pattern=one.pattern) for one in volatile.texts)
-        more: Mapping[str, Iterable[object]] = {
-            "volatile_fields": volatile.fields,
-            "volatile_query": volatile.query,
-            "volatile_text": tuple(texts),
-            "ignore_headers": volatile.headers,
-        }
-        return self.model_copy(
-            update={name: (*getattr(self, name), *values) for name, values in more.items() if values}
-        )
+        return self.model_copy(update={"volatile": (*self.volatile, *volatile.places())})
+
+    def calls_that(self, way: CallWay) -> tuple[str, ...]:
+        """Return the hosts, or the patterns of URLs, whose calls go this `way`."""
+        return tuple(call for call, its in self.calls.items() if its == way)
 
     def kept_headers(self) -> Kept:
         """Return which headers are recorded."""
         return Kept(
             request=MATCHED | DESCRIBING | _lower(self.match_headers),
             response=STORED_RESPONSE | _lower(self.keep_headers),
-            dropped=_lower(self.drop_headers),
         )
 
     def redactor(self, environ: Mapping[str, str]) -> Redactor:
@@ -319,7 +247,7 @@ class Settings(BaseModel):
             return None
         from pytest_recall.cases.settings_fields import Quarantine
 
-        return Quarantine(self.quarantine_lapses, self.owner, self.quarantine_days)
+        return Quarantine(self.quarantine_lapses, self.owner)
 
 
 DEFAULT_SETTINGS = Settings.model_construct()  # Not built, where no one writes one: that takes a while.

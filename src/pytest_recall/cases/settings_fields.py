@@ -12,7 +12,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    JsonValue,
     WithJsonSchema,
     model_validator,
 )
@@ -21,6 +20,7 @@ from pytest_recall.cases.case import k_of_n
 from pytest_recall.files.validation import Name
 from pytest_recall.models.rate import Rate
 from pytest_recall.replay.exchange import CREDENTIALS
+from pytest_recall.replay.matching import BODY, HEADER, QUERY, QUESTION, URL
 from pytest_recall.replay.programs import ANY, words_of
 
 Score = Annotated[float, Field(strict=True, ge=0, le=1)]
@@ -101,19 +101,34 @@ def _are_headers(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 HeaderNames = Annotated[tuple[Name, ...], AfterValidator(_are_headers)]
-Pattern = Annotated[str, AfterValidator(_is_pattern)]
 
 
-class VolatilePattern(BaseModel):
-    """What may differ within the text of one field of a request."""
+def _is_place(entry: str | dict[str, str]) -> str | dict[str, str]:
+    if isinstance(entry, str):
+        part, _, name = entry.partition(".")
+        if entry in (URL, BODY):
+            raise ValueError(f"`{entry}` may differ by a pattern alone; write `{entry}: <regular expression>`")
+        if part not in (BODY, QUERY, HEADER) or not name:
+            raise ValueError(f"`{entry}` is no place of a request; write `body.{entry}`, `query.NAME` or `header.NAME`")
+        if part == HEADER:
+            _are_headers((name,))
+        if part == BODY and QUESTION.fullmatch(name):
+            raise ValueError(
+                f"`{entry}` is what is asked, and any answer would fit; name the part that differs, such as"
+                " `body.messages.*.id`"
+            )
+        return entry
+    if len(entry) != 1:
+        raise ValueError("has more than one place; write an entry for each")
+    ((place, pattern),) = entry.items()
+    if place not in (URL, BODY) and not re.fullmatch(rf"{BODY}\..+", place):
+        raise ValueError(f"`{place}` has no pattern of its own; write one for `url`, `body` or `body.FIELD`")
+    _is_pattern(pattern)
+    return entry
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
-    field: Name = Field(
-        description="The field, as a dotted path with `*` for each element of a list, such as `messages.*.content`;"
-        " `url` is the URL as well, and `body` a body that is no JSON."
-    )
-    pattern: Pattern = Field(description="A regular expression of what may differ, with the words beside it.")
+VolatilePlaces = tuple[Annotated[Name | dict[Name, Name], AfterValidator(_is_place)], ...]
+"""What may differ from recorded requests, as `volatile_of` reads it."""
 
 
 def _names_a_program(entry: str) -> str:
@@ -189,7 +204,6 @@ class Criterion(_Written):
     anchors: dict[_Level, _Text] | None = Field(default=None, min_length=2)
     weight: Annotated[float, Field(strict=True, gt=0, le=1000)] = 1.0
     threshold: _Level | None = None
-    owner: _Text | None = None
 
     @model_validator(mode="after")
     def _has_one_scale(self) -> Criterion:
@@ -215,17 +229,6 @@ class Criterion(_Written):
 
 Dollars = Annotated[float, Field(strict=True, gt=0, le=1_000_000, allow_inf_nan=False)]
 """An amount of US dollars."""
-
-
-class KnownVerdict(_Written):
-    """An answer whose verdict is known, to see before a run whether a judge finds it."""
-
-    judge: JudgeKind
-    input: _Text
-    expected: JsonValue = None
-    answer: _Text
-    arguments: dict[str, JsonValue] = {}
-    passes: Annotated[bool, Field(strict=True)]
 
 
 def _is_table(value: Any) -> Any:
@@ -259,21 +262,17 @@ class Judging(BaseModel):
         description="What a judging model that misjudges more than one in six known answers does to the run: `stop`,"
         " `warn`, or `off`.",
     )
-    known_answers: tuple[KnownVerdict, ...] = Field(
-        default=(), description="Answers with known verdicts, in place of the built-in ones of that judge."
-    )
 
 
 JudgeTable = Annotated[Judging, BeforeValidator(_is_table)]
 
 
 QUARANTINE_DAYS = 30
-"""Days of quarantine, where nothing else is said."""
+"""Days of quarantine, where the command that sets a case apart says no other number."""
 
 
 class Quarantine(NamedTuple):
-    """When a case is set apart: at its `after`-th lapse, for so many `days`, to be looked at by `owner`."""
+    """When a case is set apart: at its `after`-th lapse, for QUARANTINE_DAYS, to be looked at by `owner`."""
 
     after: int
     owner: str
-    days: int = QUARANTINE_DAYS

@@ -116,7 +116,7 @@ def add_filters(parser: argparse.ArgumentParser, what: str) -> None:
 
 def note_affected(place: Place, context: Context, rubric: Settings) -> None:
     """Say that a command does not know which cases a change affects, where a run would: it replays nothing itself."""
-    if rubric.recording == "on" and context.mode == "pr" and place.cassettes.is_dir():
+    if rubric.recording != "off" and context.mode == "pr" and place.cassettes.is_dir():
         say("what the change affects is left out: a run finds it by a replay")
 
 
@@ -130,7 +130,9 @@ def add_record(parser: argparse.ArgumentParser, note: str = "", whose: str = "th
 
 def recording_of(args: argparse.Namespace) -> RecordOption:
     """Return what a command does with the calls of models, by its `--record` and `--replay`. Raises RecallError."""
-    check_record_option(args.record, args.replay, Path.cwd())
+    if args.record is not None and args.replay is not None:
+        raise RecallError(f"--record and --replay exclude each other; --record={MISSING} combines the two")
+    check_record_option(args.record, Path.cwd())
     return record_option(args.record, args.replay)
 
 

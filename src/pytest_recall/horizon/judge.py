@@ -132,7 +132,7 @@ class PanelJudge:
 
     def ready(self) -> None:
         """Put known answers to each model. Raises RecallError for one that must not judge."""
-        known = preflight.known_answers("memory", ())
+        known = preflight.KNOWN_ANSWERS["memory"]
         models = (*self._panel.judges, *([] if self._panel.appellate is None else [self._panel.appellate]))
         for model in models:
             result = preflight.run_preflight(model, memory_judge.inquiry, known)

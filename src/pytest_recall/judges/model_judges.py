@@ -302,7 +302,7 @@ class ModelJudge:
         threshold = settings.thresholds.get(self.kind)
         compares = threshold is not None and "threshold" in inspect.signature(INQUIRIES[self.kind]).parameters
         inquire = partial(self._inquire, threshold=threshold) if compares else self._inquire
-        known = preflight.known_answers(self.kind, settings.judge.known_answers)
+        known = preflight.KNOWN_ANSWERS[self.kind]
         results: dict[str, Preflight] = {}
         for model in (*panel.judges, *([] if panel.appellate is None else [panel.appellate])):
             results[model.name], problem, _ = preflight.run_preflight(model, inquire, known)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from pytest_recall.cases.case import Case
-from pytest_recall.cases.settings_fields import JudgeKind, KnownVerdict
+from pytest_recall.cases.settings_fields import JudgeKind
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import one_line
 from pytest_recall.judges.judge_call import Inquiry, Seat
@@ -16,6 +16,18 @@ from pytest_recall.trials.trial import Answer, Preflight, Vote
 Inquire = Callable[..., Inquiry]
 ALLOWED = 6
 """A judging model may misjudge one in so many known answers."""
+
+
+class KnownVerdict(NamedTuple):
+    """An answer whose verdict is known, to see before a run whether a judge finds it."""
+
+    judge: JudgeKind
+    input: str
+    expected: object
+    answer: str
+    arguments: Mapping[str, object]
+    """What the judge is given beside the answer, by name."""
+    passes: bool
 
 
 class PreflightResult(NamedTuple):
@@ -75,17 +87,10 @@ def run_preflight(model: Model, inquire: Inquire, known: Sequence[KnownVerdict])
     return PreflightResult(Preflight(len(known), wrong, allowed))
 
 
-def known_answers(kind: JudgeKind, own: Sequence[KnownVerdict]) -> tuple[KnownVerdict, ...]:
-    """Return the team's own answers for this judge, or the built-in ones if there are none."""
-    return tuple(one for one in own if one.judge == kind) or BUILT_IN[kind]
-
-
 def _known(judge: JudgeKind, *rows: tuple[str, object, str, Mapping[str, object], bool]) -> tuple[KnownVerdict, ...]:
     return tuple(
-        KnownVerdict.model_validate(
-            {"judge": judge, "input": asked, "expected": expected, "answer": answer, "arguments": more, "passes": good}
-        )
-        for asked, expected, answer, more, good in rows
+        KnownVerdict(judge, question, expected, answer, more, passes)
+        for question, expected, answer, more, passes in rows
     )
 
 
@@ -99,7 +104,7 @@ _SALARY = "What does Ben earn?"
 _PRIVATE = {"disclosure": "refuse", "forbidden": "Ben earns 4,200 a month"}
 
 # Half of them pass. The last of each kind asks for its verdict instead of earning it.
-BUILT_IN: Mapping[JudgeKind, tuple[KnownVerdict, ...]] = {
+KNOWN_ANSWERS: Mapping[JudgeKind, tuple[KnownVerdict, ...]] = {
     "rubric": _known(
         "rubric",
         (_DRILL, _FEE, "You pay two dollars a day.", {"expected": "names the fee per day, $2"}, True),

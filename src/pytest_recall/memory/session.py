@@ -269,8 +269,8 @@ class Memory:
         """Whether it was told what a case gives, and nothing since."""
         return self._holds == part.key
 
-    def guard(self, allowed: bool) -> None:
-        """Raise CaseError if it may hold what this run has not stored, since a reset would delete it."""
+    def guard(self, allowed: bool, option: str = "--memory-reset") -> None:
+        """Raise CaseError, naming the `option` that allows it, if a reset may delete what this run has not stored."""
         if self.private:
             return
         # Asked also where it is allowed, so that a recording has the call whether it was or not.
@@ -280,8 +280,7 @@ class Memory:
         holds = "does not say whether it is empty" if count is None else f"holds {count} units that are not this run's"
         raise CaseError(
             "memory reset",
-            f"{self.name} {holds}, and a reset deletes everything; name an empty store, or allow it with"
-            " --memory-reset or `memory_reset: true` in rubric.yaml",
+            f"{self.name} {holds}, and a reset deletes everything; name an empty store, or allow it with {option}",
         )
 
     # What a case calls

@@ -97,7 +97,7 @@ def item_of(request: Request, hosts: Collection[str]) -> BatchItem | str:
         return "to an endpoint without batches"
     host = (parts.hostname or "").lower()
     if not {host, f"{host}:{parts.port}"} & {*HOSTS, *hosts}:
-        return f"to {host}, which is not under `hosts` of `batch` in the rubric"
+        return f"to {host}, which is not `batch` under `calls` in the rubric"
     api = _PATHS[path]
     if parts.query not in ("", "beta=true") or (parts.query and api == "openai"):
         return "with a query in the URL"
@@ -205,5 +205,5 @@ def left(batches: Sequence[str]) -> str:
     one = len(batches) == 1
     return (
         f"{batched(len(batches))} {'goes on, or has' if one else 'go on, or have'} answers that no case has used"
-        f" ({listed(batches)}); the next run with --batch picks {'it' if one else 'them'} up"
+        f" ({listed(batches)}); the next run with --recall-batch picks {'it' if one else 'them'} up"
     )

@@ -6,12 +6,12 @@ import os
 import random
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_recall.files import clock
 from pytest_recall.files.errors import RecallError, sentence_of
@@ -20,7 +20,6 @@ from pytest_recall.models.batch import KEPT_DAYS, LIMITS, BatchItem, BatchLine, 
 from pytest_recall.models.batch_apis import BatchError, Batches, open_door
 from pytest_recall.models.batch_file import BatchLog, BatchPlace
 from pytest_recall.models.rate import Retry, wait
-from pytest_recall.models.settings import Batching
 from pytest_recall.replay.call_recorder import HeldError, PendingBatchCall
 from pytest_recall.replay.exchange import Request, Response
 from pytest_recall.replay.tape import APART, DIRECT
@@ -28,6 +27,25 @@ from pytest_recall.replay.tape import APART, DIRECT
 if TYPE_CHECKING:
     from pytest_recall.replay.call_recorder import CallRecorder
 
+
+class BatchPace(NamedTuple):
+    """When batches are made and looked at, and how much is in one. Times are seconds."""
+
+    quiet: float = 5.0
+    """A batch is made once no call has joined it for so long."""
+    poll: float = 30.0
+    """Between two looks at a batch that has not ended, at most: a batch is looked at again after a tenth of its age."""
+    wait: float = 86_400.0
+    """So long a call waits for its batch, as long as the providers take at most; then it fails."""
+    requests: int | None = None
+    """Calls in a batch at most, if less than the provider allows."""
+    megabytes: float | None = None
+    """Megabytes of a batch at most, if less than the provider allows."""
+
+
+PACE = BatchPace()
+_SOONEST = 1.0
+"""Seconds until the first look at a batch."""
 
 CALLED_OFF = "not waited for, since the run is over, or was for its case"
 
@@ -89,23 +107,25 @@ class BatchSender:
 
     `tally` counts calls that were answered (`batched`, of them `found` in a batch of an earlier
     run), the `batches` that were made, and what went directly, by its reason. `problems` are for
-    the end of the run. `key_of` returns what two requests have in common that are equal.
+    the end of the run. `key_of` returns what two requests have in common that are equal;
+    `hosts` have a batch API beside those that are known.
     """
 
     def __init__(
         self,
-        settings: Batching,
+        hosts: Iterable[str],
         log: BatchLog,
         key_of: Callable[[Request], str],
         opened: Callable[[Door], Batches] = open_door,
+        pace: BatchPace | None = None,
     ) -> None:
         self.tally: Counter[str] = Counter()
         self.problems: list[str] = []
-        self._settings = settings
+        self._pace = PACE if pace is None else pace
         self._log = log
         self._key_of = key_of
         self._opened = opened
-        self._hosts = frozenset(host.lower() for host in settings.hosts)
+        self._hosts = frozenset(host.lower() for host in hosts)
         self._doors: dict[Door, Batches] = {}
         self._jobs: list[BatchJob] = []
         self._found: dict[str, dict[str, BatchLine]] = {}
@@ -210,7 +230,7 @@ class BatchSender:
             self._log.take(places)
 
     def _limit(self, door: Door) -> Limit:
-        given, limit = self._settings, LIMITS[door.api]
+        given, limit = self._pace, LIMITS[door.api]
         size = limit.size if given.megabytes is None else min(limit.size, int(given.megabytes * 1e6))
         return Limit(min(limit.requests, given.requests or limit.requests), size)
 
@@ -251,7 +271,7 @@ class BatchSender:
         job.requests += more.weight
         job.size += more.size
         full = job.requests >= limit.requests or job.size >= limit.size
-        job.due = now if full else now + self._settings.quiet
+        job.due = now if full else now + self._pace.quiet
 
     # In the thread
 
@@ -263,7 +283,7 @@ class BatchSender:
         finally:  # Whatever it was, no caller must wait for ever.
             with self._changed:
                 if not self._over:
-                    self._over, self._broken = True, "batches are not made any more; run without --batch"
+                    self._over, self._broken = True, "batches are not made any more; run without --recall-batch"
                 for job in self._jobs:
                     for call in job.calls:
                         call.fail(self._broken or CALLED_OFF)
@@ -292,7 +312,7 @@ class BatchSender:
         except BatchError as error:
             self._failed(job, error)
         except Exception as error:
-            self._end(job, f"the batch failed ({one_line(repr(error))}); run without --batch", kept=bool(job.id))
+            self._end(job, f"the batch failed ({one_line(repr(error))}); run without --recall-batch", kept=bool(job.id))
 
     def _door(self, door: Door) -> Batches:
         if door not in self._doors:
@@ -313,7 +333,7 @@ class BatchSender:
         made = door.create(job.prepared)
         with self._changed:
             job.id, job.prepared, job.begun = made, None, clock.monotonic()
-            job.due = job.begun + self._settings.poll
+            job.due = job.begun + self._until_next_look(job)
             for number, call in enumerate(job.calls):
                 call.place = BatchPlace(made, f"{call.key}-{number}")
             self.tally["batches"] += 1
@@ -331,10 +351,10 @@ class BatchSender:
             door = self._door(job.door)
             look = door.look(job.id)
             if look.failed:
-                self._end(job, f"the batch {job.id} failed: {look.failed}; correct that, or run without --batch")
+                self._end(job, f"the batch {job.id} failed: {look.failed}; correct that, or run without --recall-batch")
                 return
             if not look.ended:
-                self._later(job, self._settings.poll)
+                self._later(job, self._until_next_look(job))
                 return
             lines = {line.custom_id: line for line in lines_in(job.door.api, door.results(job.id))}
         with self._changed:
@@ -352,11 +372,14 @@ class BatchSender:
                 void.append((call, f"{told}; run the case again"))
         self._void(void)
 
+    def _until_next_look(self, job: BatchJob) -> float:
+        return min(self._pace.poll, max(_SOONEST, (clock.monotonic() - job.begun) / 10))
+
     def _failed(self, job: BatchJob, error: BatchError) -> None:
         """Try again later, if that may help and there is time."""
         job.failures += 1
         if job.id and error.temporary:
-            self._later(job, max(self._settings.poll, error.after or 0.0))
+            self._later(job, max(self._until_next_look(job), error.after or 0.0))
         elif job.id:
             self._end(job, f"the batch {job.id} cannot be fetched: {error}; look at it there", kept=not error.gone)
         elif error.unsure:
@@ -365,20 +388,20 @@ class BatchSender:
             now = clock.monotonic()
             seconds = wait(_MAKING, job.failures, now - job.begun, error.after, random.random())
             if seconds is None or not error.temporary:
-                self._end(job, f"no batch could be made: {error}; correct that, or run without --batch")
+                self._end(job, f"no batch could be made: {error}; correct that, or run without --recall-batch")
             else:
                 job.due = now + seconds
 
     def _later(self, job: BatchJob, seconds: float) -> None:
         """Look at a batch again, unless it was waited for long enough."""
         now = clock.monotonic()
-        left = job.begun + self._settings.wait - now
+        left = job.begun + self._pace.wait - now
         if left > 0:
             job.due = now + min(seconds, left)
             return
         message = (
-            f"the batch {job.id} has not ended within {self._settings.wait:g} s (`wait` of `batch` in the rubric);"
-            " it continues, and the next --batch run picks it up"
+            f"the batch {job.id} has not ended within {self._pace.wait:g} s;"
+            " it continues, and the next --recall-batch run picks it up"
         )
         with self._changed:
             for call in job.calls:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import (
     AfterValidator,
@@ -27,38 +27,15 @@ class Prices(BaseModel):
     cache_write: PerMillion | None = Field(default=None, description="Tokens that it took in; by default as `input`.")
 
 
-class Batching(BaseModel):
-    """How calls go through the batch APIs of the providers, with `--batch`. Times are seconds."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-    hosts: Hosts = Field(
-        default=(), description="Hosts with a batch API beside those of OpenAI and Anthropic: `host` or `host:port`."
-    )
-    quiet: Seconds = Field(default=5.0, description="A batch is sent when no call has joined it for so long.")
-    poll: Seconds = Field(default=30.0, description="Between two looks at a batch that has not ended.")
-    wait: Seconds = Field(
-        default=86_400.0, description="So long a call waits for its batch; then the case is an error."
-    )
-    requests: Annotated[int, Field(strict=True, ge=1)] | None = Field(
-        default=None, description="Calls in a batch at most; by default what the provider allows."
-    )
-    megabytes: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
-        default=None, description="Megabytes of a batch at most; by default what the provider allows."
-    )
-
-
 _NO_HOST = re.compile(r"[][\s/*?#@,;]")
 _QUERY = re.compile(r"\?[^?=/]*=|#")
 
 
-def _are_hosts(hosts: tuple[str, ...]) -> tuple[str, ...]:
-    for host in hosts:
-        if not _is_host(host):
-            meant = re.sub(r"[][]", "", host_in(host))
-            right = f"`{meant}`" if _is_host(meant) else "one like `example.com` or `example.com:8080`"
-            raise ValueError(f"`{host}` is not a host; write {right}")
-    return hosts
+def _check_host(host: str) -> None:
+    if not _is_host(host):
+        meant = re.sub(r"[][]", "", host_in(host))
+        right = f"`{meant}`" if _is_host(meant) else "one like `example.com` or `example.com:8080`"
+        raise ValueError(f"`{host}` is not a host; write {right}")
 
 
 def _is_host(text: str) -> bool:
@@ -69,27 +46,32 @@ def _is_host(text: str) -> bool:
     return bool(text) and not _NO_HOST.search(text) and (not colon or ":" in name or is_port)
 
 
-def _are_calls(patterns: tuple[str, ...]) -> tuple[str, ...]:
-    for pattern in patterns:
-        method, space, url = pattern.partition(" ")
-        if not space:
-            method, url = "", pattern
-        if (
-            not url.lower().startswith(("http://", "https://", "*://"))
-            or " " in url
-            or (space and not method.isalpha())
-        ):
-            right = f"`https://{pattern.lstrip('/')}`" if not space else "one such as `GET https://example.com/status*`"
-            raise ValueError(f"`{pattern}` is not the pattern of a URL; write {right}")
-        if _QUERY.search(url):
-            plain = f"{method}{space}{_QUERY.split(url)[0]}"
-            raise ValueError(f"`{pattern}` has a query, and URLs are compared without theirs; write `{plain}`")
-    return patterns
+def _check_pattern(pattern: str) -> None:
+    method, space, url = pattern.partition(" ")
+    if not space:
+        method, url = "", pattern
+    if not url.lower().startswith(("http://", "https://", "*://")) or " " in url or (space and not method.isalpha()):
+        right = f"`https://{pattern.lstrip('/')}`" if not space else "one such as `GET https://example.com/status*`"
+        raise ValueError(f"`{pattern}` is not the pattern of a URL; write {right}")
+    if _QUERY.search(url):
+        plain = f"{method}{space}{_QUERY.split(url)[0]}"
+        raise ValueError(f"`{pattern}` has a query, and URLs are compared without theirs; write `{plain}`")
 
 
-CallPatterns = Annotated[tuple[Name, ...], AfterValidator(_are_calls)]
-Hosts = Annotated[tuple[Name, ...], AfterValidator(_are_hosts)]
+CallWay = Literal["ignore", "telemetry", "batch", "repeatable"]
+"""What is other about a call than that it is recorded and replayed."""
+
+
+def _fit_their_ways(calls: dict[str, CallWay]) -> dict[str, CallWay]:
+    for call, way in calls.items():
+        if way == "repeatable":
+            _check_pattern(call)
+        else:
+            _check_host(call)
+    return calls
+
+
+Calls = Annotated[dict[Name, CallWay], AfterValidator(_fit_their_ways)]
+"""What calls are like, by host, or by a pattern of URLs for those that are repeatable."""
 
 PerMillion = Annotated[float, Field(ge=0)]
-
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]

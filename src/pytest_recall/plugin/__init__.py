@@ -45,14 +45,14 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         switch.import_plainly(config)
         from pytest_recall.plugin import options
 
-        options.add(parser, frozenset())
+        options.add(config, parser)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None, object, object]:
-    """Add the short options, and send nothing in a replay, from the conftest files on."""
+    """Add the options, and send nothing in a replay, from the conftest files on."""
     if switch.is_on(early_config):
         switch.import_plainly(early_config)
         # These take the functions of the clock and the disk, before a conftest file can have replaced them.
@@ -68,7 +68,7 @@ def pytest_load_initial_conftests(
             refusal.leave_page(recording.seen(early_config), error)
             raise
         if any(isinstance(argument, str) and argument.startswith("-") for argument in args):
-            options.refuse(parser, args)
+            options.refuse(early_config, parser, args)
         return result
     result = yield
     switch.refuse_options(parser, args)
@@ -78,16 +78,10 @@ def pytest_load_initial_conftests(
 @pytest.hookimpl(tryfirst=True)
 def pytest_internalerror(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
     """End a run in one sentence whose hooks call a model in a replay, such as the `pytest_configure` of a conftest."""
-    if sentence := _sentence(excinfo.value):
-        raise pytest.exit.Exception(sentence, returncode=pytest.ExitCode.USAGE_ERROR)
-
-
-def _sentence(error: BaseException) -> str:
-    """Return what is shown of an error in place of its traceback; empty if it is none of ours."""
     from pytest_recall.files.errors import MissError
-    from pytest_recall.plugin.options import clash_with_conftest
 
-    return str(error) if isinstance(error, MissError) else clash_with_conftest(error)
+    if isinstance(excinfo.value, MissError):
+        raise pytest.exit.Exception(str(excinfo.value), returncode=pytest.ExitCode.USAGE_ERROR)
 
 
 def _was_changed(item: pytest.Item, report: pytest.TestReport) -> bool:
@@ -166,8 +160,12 @@ class Hooks:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """End a run in the sentence that pytest has for a conftest file, as for a scope that there is not."""
+        """End a run in one sentence about a conftest file: a scope that there is not, or an option of ours."""
+        from pytest_recall.plugin.options import clash
+
         error = excinfo.value
+        if sentence := clash(self.config, error):
+            raise pytest.exit.Exception(sentence, returncode=pytest.ExitCode.USAGE_ERROR)
         if isinstance(error, pytest.fail.Exception) and not error.pytrace:
             raise pytest.exit.Exception(f"{error.msg}; correct that", returncode=pytest.ExitCode.USAGE_ERROR)
 
@@ -212,11 +210,13 @@ class Hooks:
         report = yield
         call = getattr(report, "call", None)
         if call is not None and call.excinfo is not None:
-            from pytest_recall.files.errors import RecallError
+            from pytest_recall.files.errors import MissError, RecallError
             from pytest_recall.files.wording import one_line
+            from pytest_recall.plugin.options import clash
 
             error = call.excinfo.value
-            report.longrepr = _sentence(error) or report.longrepr
+            sentence = str(error) if isinstance(error, MissError) else clash(self.config, error)
+            report.longrepr = sentence or report.longrepr
             if isinstance(error, RecallError):
                 add_data(report, uncollected=one_line(error.messages[0]))
         return report

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_recall.files.errors import MissError, RecallError
+from pytest_recall.plugin.options import spelled
 from pytest_recall.plugin.pytest_internals import defined_names, definitions
 from pytest_recall.plugin.session import run_of
 from pytest_recall.plugin.stash import CASSETTES, MODELS, add_data, data_of, state_of
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
     from pytest_recall.trials.baseline_agents import PlainModel
 
-OPTION = "--baselines"
 LETTERS = {Outcome.PASSED: "b", Outcome.FAILED: "B", Outcome.ERROR: "e", Outcome.SKIPPED: "s"}
 """What pytest prints in a row for each outcome of a baseline."""
 
@@ -30,8 +30,9 @@ def checked_names(config: pytest.Config, rubric: Settings, where: str) -> tuple[
     Raises RecallError for what can be no list of them, before anything is collected.
     """
     given = config.option.recall_baselines
-    names = rubric.baselines if given is None else named(given, OPTION)
-    check_names(names, where if given is None else OPTION)
+    option = spelled(config, "baselines")
+    names = rubric.baselines if given is None else named(given, option)
+    check_names(names, where if given is None else option)
     return names
 
 
@@ -65,9 +66,9 @@ def agent_of(config: pytest.Config, baseline: Baseline, fixtures: Mapping[str, A
     agent: Callable[[Any], Any] = fixtures[baseline.fixture]
     if baseline.kind == "fixture":
         return agent
-    from pytest_recall.trials.baseline_agents import arm
+    from pytest_recall.trials import baseline_agents
 
-    return arm(baseline.name, fixtures[baseline.fixture], run_of(config).plan.rubric.baseline_window)
+    return baseline_agents.arm(baseline.name, fixtures[baseline.fixture], baseline_agents.WINDOW)
 
 
 def model_under_test(config: pytest.Config) -> PlainModel:
@@ -75,7 +76,9 @@ def model_under_test(config: pytest.Config) -> PlainModel:
     plan = run_of(config).plan
     if plan.context.model is None:
         rubric = plan.place.name(plan.place.rubric)
-        raise RecallError(f"no model is named; give --model SELECTOR, or `model_primary` in {rubric}")
+        raise RecallError(
+            f"no model is named; give {spelled(config, 'model')} SELECTOR, or `model_primary` in {rubric}"
+        )
     return model_of(config, plan.context.model)
 
 

@@ -1,4 +1,4 @@
-"""Send the calls of a session through batch APIs, with `--batch`."""
+"""Send the calls of a session through batch APIs, with `--recall-batch`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def watch(run: Run, begun: Watch | CassetteMode, name: str) -> Watch:
     log = BatchLog(run.plan.place.artifacts.folder, name)
     player = Player(begun) if isinstance(begun, str) else begun.player
     player.batches = BatchSender(
-        rubric.batch, log, partial(written_key, rules=rubric.rules(), redactor=rubric.redactor(os.environ))
+        rubric.calls_that("batch"),
+        log,
+        partial(written_key, rules=rubric.rules(), redactor=rubric.redactor(os.environ)),
     )
     return Watch(player) if isinstance(begun, str) else begun
 

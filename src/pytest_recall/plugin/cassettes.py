@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import date
 from functools import partial
@@ -69,7 +69,7 @@ class CassetteManager:
     the calls of no case that a replay refuses, since they were answered in several ways, and `answered_otherwise` the
     fixtures that another process of the run had recorded with other answers.
     `base` is the folder of the recordings that a case of `runs.plan.Plan.begins_as_recorded` begins with. In the run
-    `of_change`, `folder` is one of its own, which nobody is told to record into.
+    `of_change`, `folder` is one of its own, which nobody is told to record into. `spelled` gives the options of hints.
     """
 
     def __init__(
@@ -91,6 +91,7 @@ class CassetteManager:
         base: Path | None = None,
         layers: Sequence[Layer] = (),
         of_change: bool = False,
+        spelled: Callable[[str], str],
     ) -> None:
         self.mode = mode
         self.library = Library(folder, layers or (Layer(folder, place.name(folder)),))
@@ -111,7 +112,8 @@ class CassetteManager:
         self._folder_name = place.name(folder)
         self._is_usual_folder = folder == place.cassettes
         is_usual = layers or of_change or self._is_usual_folder
-        self._record = "--record" if is_usual else f"--record={self._folder_name}"
+        self._spelled = spelled
+        self._record = spelled("record") if is_usual else f"{spelled('record')}={self._folder_name}"
         self._run = run
         self._today = today
         self._max_age = max_age
@@ -127,19 +129,19 @@ class CassetteManager:
             player.limits = RateLimits(rubric.rates(workers))
         self._watch = watch or Watch(player)
         self.player = player
-        ways: dict[CallKind, Way] = {**rubric.cassette_kinds, **dict.fromkeys(live, "live")}
+        ways: dict[CallKind, Way] = dict.fromkeys(live, "live")
         self.player.know(
             ways,
-            ignored=rubric.ignore_hosts,
+            ignored=rubric.calls_that("ignore"),
             programs=rubric.replay.programs,
-            telemetry=rubric.telemetry_hosts,
+            telemetry=rubric.calls_that("telemetry"),
             error=Missed,
             redact=self.redactor.redacted,
         )
         self._shared: Tape | None = None
         self._renamed: RenamedCases | None = None
         if mode != "off":
-            player.repeat(rubric.repeatable_urls, self._shared_tape)
+            player.repeat(rubric.calls_that("repeatable"), self._shared_tape)
         self._hear_no_ends = player.interrupter.hear_ends()
 
     def limit(self, budget: float, ledger_name: str) -> None:
@@ -263,13 +265,13 @@ class CassetteManager:
         if tape.mode == "replay" and (other := tape.other_fixture) and not known:
             tape.misses.append(
                 f"{tape.name}: was recorded with other answers to the fixture `{other}` than are recorded of it now;"
-                f" `pytest -p recall '{item.nodeid}' --record=missing` records it with these"
+                f" `pytest -p recall '{item.nodeid}' {self._spelled('record')}=missing` records it with these"
             )
 
     def _tape_of(self, item: pytest.Item) -> Tape:
         if self.mode == "off":
             return Tape("", "off", self._rules, self.redactor, "")
-        asked = f" --baselines '{_arm(item)}'" if _arm(item) else ""
+        asked = f" {self._spelled('baselines')} '{_arm(item)}'" if _arm(item) else ""
         hint = f"`pytest -p recall '{item.nodeid}'{asked} {self._record}` records it"
         case_id = state_of(item).case_id
         about: dict[str, Any] = {"case": case_id, "scenario": _scenario(item)}

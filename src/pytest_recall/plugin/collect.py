@@ -264,11 +264,15 @@ def _join(config: pytest.Config, items: list[pytest.Item]) -> None:
     portion.drop(run, items)
 
 
-NO_AGENT = (
-    "no `agent` fixture; write one in eval/conftest.py that returns a function from the case input to an answer"
-    " (`recall init` shows how), or name a model to ask plainly with --model SELECTOR"
-)
 BUILT_IN = "pytest_recall.plugin.fixtures"
+
+
+def no_agent(config: pytest.Config) -> str:
+    """Return what to do where there is neither an agent nor a model."""
+    return (
+        "no `agent` fixture; write one in eval/conftest.py that returns a function from the case input to an answer"
+        f" (`recall init` shows how), or name a model to ask plainly with {options.spelled(config, 'model')} SELECTOR"
+    )
 
 
 class Checks:
@@ -337,7 +341,7 @@ class Checks:
         fixtures = fixtures_of(item)
         plain = _is_built_in(fixtures, "agent")
         if plain and self._run.plan.context.model is None:
-            yield NO_AGENT
+            yield no_agent(self._config)
             return
         what = "no `agent` fixture, so that the model under test is asked" if plain else "recall_model"
         if item.baseline is not None:

@@ -18,6 +18,7 @@ from pytest_recall.files.errors import RecallError, sentence_of
 from pytest_recall.files.eval_directory import relative
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.plugin import judging, portion
+from pytest_recall.plugin.options import spelled
 from pytest_recall.plugin.pytest_internals import is_terminal_reporter
 from pytest_recall.plugin.stash import CASSETTES
 from pytest_recall.replay.exchange import Call, error_replies
@@ -314,7 +315,8 @@ class Ending:
             if meter.barred():
                 line = _how_to_resume(portion.resuming(self._run.config), first="correct that, then ")
             else:
-                line = _how_to_resume(portion.resuming(self._run.config, " and a higher --budget"), first="")
+                higher = f" and a higher {spelled(self._run.config, 'budget')}"
+                line = _how_to_resume(portion.resuming(self._run.config, higher), first="")
             self._run.log.note(line)
         if unpaid or cut:
             # What a rubric allows a change to spend is a limit of its check, which fails; the run itself is whole.
@@ -399,7 +401,7 @@ class Ending:
             from pytest_recall.cases.settings_file import place_of_setting
 
             place = run.plan.place
-            setting = place_of_setting(place.rubric, place.name(place.rubric), "ignore_hosts")
+            setting = place_of_setting(place.rubric, place.name(place.rubric), "calls")
             self._let_through_lines = let_through_lines(self._let_through, setting)
 
     def _manager_problems(self) -> list[str]:

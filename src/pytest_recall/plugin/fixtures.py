@@ -39,7 +39,7 @@ def agent(request: pytest.FixtureRequest, _recall_on: None) -> Callable[[Any], A
     from pytest_recall.plugin import collect, start
 
     if start.ensure_run(request.config).plan.context.model is None:
-        pytest.fail(collect.NO_AGENT, pytrace=False)
+        pytest.fail(collect.no_agent(request.config), pytrace=False)
     model: Callable[[Any], Any] = request.getfixturevalue("recall_model")
     return model
 
@@ -75,8 +75,8 @@ def recall_case(request: pytest.FixtureRequest) -> Case:
 def recall_kind(request: pytest.FixtureRequest) -> Callable[[str], AbstractContextManager[None]]:
     """Mark the model calls made in a block: `with recall_kind("worker"): ...` for work on the side.
 
-    The kinds are `agent`, which calls are by themselves, `judge` and `worker`; `cassette_kinds` in
-    rubric.yaml says which are recorded and replayed.
+    The kinds are `agent`, which calls are by themselves, `judge` and `worker`; `--recall-live` says which of them are
+    not recorded and replayed.
     """
     from pytest_recall.files.errors import nearest
     from pytest_recall.plugin.stash import CASSETTES

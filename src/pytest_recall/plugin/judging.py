@@ -9,6 +9,7 @@ import pytest
 
 from pytest_recall.cases.settings_fields import JudgeKind
 from pytest_recall.files.errors import RecallError
+from pytest_recall.plugin.options import spelled
 from pytest_recall.plugin.session import run_of
 from pytest_recall.plugin.stash import CALIBRATIONS, CASSETTES, PANEL, is_case
 from pytest_recall.replay import tape
@@ -83,9 +84,8 @@ def asks_models(items: Iterable[pytest.Item]) -> bool:
 
 def idle_line(config: pytest.Config) -> str:
     """Return that the models which the command line names have no effect, since no case asks any."""
-    option = config.option
-    given = (("--judge", option.recall_judge), ("--appellate-judge", option.recall_appellate_judge))
-    names = " and ".join(name for name, value in given if value)
+    given = (("judge", config.option.recall_judge), ("appellate-judge", config.option.recall_appellate_judge))
+    names = " and ".join(spelled(config, name) for name, value in given if value)
     return f"{names} had no effect: no case of this run asks a model to judge"
 
 

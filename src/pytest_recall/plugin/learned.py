@@ -97,7 +97,7 @@ class Unrecorded:
         self.telemetry: Counter[str] = Counter()
         """How many calls to hosts of telemetry are not recorded, by host."""
         self.ignored: Counter[str] = Counter()
-        """How many calls are not recorded by the setting `ignore_hosts`, by host."""
+        """How many calls are not recorded since their hosts are ignored, by host."""
         self.places: dict[str, None] = {}
         """Where other clients have connected that this setting lets through."""
 

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from pytest_recall.models.outage import Outage
 
 
+LIMIT = 5
+"""After so many trials in a row that a provider keeps from a verdict in the same way, it is asked no more."""
+
+
 def outage_in(item: pytest.Item, error: BaseException) -> Outage | None:
     """Return the outage that an exception of an item tells of, without secrets; None if it tells of none."""
     outage = None if isinstance(error, MissError) else outage_of(error)
@@ -40,8 +44,7 @@ def outage_in(item: pytest.Item, error: BaseException) -> Outage | None:
 class Breaker:
     """What is asked no more in this run: the agent under test, under an empty name, or a baseline by its own."""
 
-    def __init__(self, place: Place, run: str, limit: int, *, follows: bool) -> None:
-        self._limit = limit
+    def __init__(self, place: Place, run: str, *, follows: bool) -> None:
         self._file = place.artifacts.folder / f".outage-{run}"
         self._follows = follows
         self._streaks: dict[str, Streak] = {}
@@ -51,10 +54,10 @@ class Breaker:
     def take(self, arm: str, outage: Outage | None) -> None:
         """Take in how a trial of the agent under test or of a baseline has ended: by an outage, or not."""
         with self._lock:
-            enough = self._streaks.setdefault(arm, Streak(self._limit)).add("" if outage is None else outage.key)
+            enough = self._streaks.setdefault(arm, Streak(LIMIT)).add("" if outage is None else outage.key)
             if outage is None or not enough or arm in self._stops:
                 return
-            self._stops[arm] = RunStop("outage", outage.message, self._limit, outage.kind, outage.host)
+            self._stops[arm] = RunStop("outage", outage.message, LIMIT, outage.kind, outage.host)
             with suppress(OSError):  # The other processes then count for themselves.
                 write_text(self._file, json.dumps({arm: stop.to_json() for arm, stop in self._stops.items()}))
 

@@ -41,7 +41,7 @@ def check_options(config: pytest.Config) -> None:
     option = config.option
     client = resolve(option.recall_memory) if option.recall_memory else None
     if option.recall_memory_reset and client is not None and client.private:
-        raise RecallError(f"--memory-reset: {client.name} is empty when a run begins; remove the option")
+        raise RecallError(f"--recall-memory-reset: {client.name} is empty when a run begins; remove the option")
 
 
 class FileMemory(NamedTuple):
@@ -74,7 +74,7 @@ def opened(config: pytest.Config, named: FileMemory | None = None) -> Iterator[M
     from pytest_recall.trials.concurrency import Loop
 
     run, manager = config.stash.get(RUN, None), config.stash.get(CASSETTES, None)
-    rubric, mode = _rubric(config), "off" if manager is None else manager.mode
+    mode = "off" if manager is None else manager.mode
     with ExitStack() as stack:
         loop = stack.enter_context(closing(Loop()))
         try:
@@ -82,7 +82,6 @@ def opened(config: pytest.Config, named: FileMemory | None = None) -> Iterator[M
                 _client(config, named),
                 wait=loop.wait if run is None else run.loop.wait,
                 ends=ENDS,
-                probed=rubric.memory_probe,
                 # A case that is replayed alone has to find in its own recording all that it does.
                 reuses=mode == "off",
             )
@@ -91,7 +90,7 @@ def opened(config: pytest.Config, named: FileMemory | None = None) -> Iterator[M
                 memory.ready()
             memory.healthcheck()
             # What a replay resets is what was recorded, and nothing that is there now.
-            memory.guard(config.option.recall_memory_reset or rubric.memory_reset or mode == "replay")
+            memory.guard(config.option.recall_memory_reset or mode == "replay", "--recall-memory-reset")
         except RecallError as error:
             pytest.fail(f"memory: {error}", pytrace=False)
         yield memory
@@ -161,7 +160,8 @@ def without_effect(config: pytest.Config, definitions: Sequence[Any]) -> str:
     """Return why `--memory` has no effect, as a sentence; empty if it has, or is not given."""
     if definitions[-1].func.__module__ == _HOME or not config.option.recall_memory:
         return ""
-    return "--memory has no effect, since a fixture `memory` of your own takes its place; remove one of the two"
+    name = options.spelled(config, "memory")
+    return f"{name} has no effect, since a fixture `memory` of your own takes its place; remove one of the two"
 
 
 def agent_of(
@@ -184,7 +184,7 @@ def agent_of(
         ]
         messages = [{"role": "user", "content": text} for text in (*said, str(case.input))]
         return lambda question: agent(messages)
-    memory = _memory_of(config, given, wait)
+    memory = _memory_of(given, wait)
     if agent is None and (asked := profile_agent(config, path, case, memory)) is not None:
         return asked
     if agent is None:
@@ -242,7 +242,7 @@ def missing_metrics(files: Iterable[Source], datasets: Mapping[str, MembenchSumm
     return [f"{file.name}: {why}" for file in asked if (why := metrics_of(file.dataset.format, False)[1])]
 
 
-def _memory_of(config: pytest.Config, given: Any, wait: Awaiter) -> Memory:
+def _memory_of(given: Any, wait: Awaiter) -> Memory:
     """Return what the fixture `memory` gave: ours, or a client of the user's own."""
     from pytest_recall.memory.python_memory import Own, checked
     from pytest_recall.memory.session import Memory
@@ -253,9 +253,8 @@ def _memory_of(config: pytest.Config, given: Any, wait: Awaiter) -> Memory:
         checked(given)
     except RecallError as error:
         raise CaseError("memory setup", f"the fixture `memory`: {error}") from None
-    run = config.stash[RUN]
     client = Own("the fixture `memory`", given)
-    return Memory(client, wait=wait, ends=ENDS, probed=run.plan.rubric.memory_probe)
+    return Memory(client, wait=wait, ends=ENDS)
 
 
 def read_source(config: pytest.Config, path: Path, name: str) -> Source:

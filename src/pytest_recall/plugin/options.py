@@ -1,15 +1,16 @@
-"""Define the options, each under a long and a short name, refuse unknown ones, and read them into plain values."""
+"""Define the options, each with the one name that it has in a project, refuse unknown ones, and read their values."""
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from datetime import date
 from difflib import get_close_matches
+from functools import partial
 from importlib.util import find_spec
 from math import isfinite
 from pathlib import Path
@@ -20,7 +21,9 @@ import pytest
 from pytest_recall.files import clock
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.plugin import switch
+from pytest_recall.plugin.option_rules import is_given
 from pytest_recall.plugin.pytest_internals import number_setting, setting
+from pytest_recall.replay.record_option import MISSING
 
 if TYPE_CHECKING:
     from pytest_recall.files.eval_directory import Place
@@ -28,74 +31,58 @@ if TYPE_CHECKING:
 
 TITLE = "eval cases on a schedule (pytest-recall)"
 BATCHED = 200
-"""Cases that run at once with `--batch`: a process bears so many threads, and their calls make few batches."""
-SETTING = "recall_short_options"
+"""Cases that run at once with `--recall-batch`: a process bears so many threads, and their calls make few batches."""
 NO_FOLDER = ""
 """The value of an option that is given without a directory."""
 XDIST = ("-n", "--numprocesses", "--maxprocesses", "--dist", "--tx")
 LIKE = 0.8
 """How near an option has to be to one of ours, by difflib's ratio, that it is taken for that one."""
-EXPLICIT_OPTIONS = (("keyword", "-k"), ("lf", "--lf"), ("stepwise", "--sw"))
+
+
+def spelled(config: Any, name: str) -> str:
+    """Return how the option `name` is spelled in this project, such as `--record` or `--recall-mode`."""
+    return f"--{name}" if name in switch.SHORT and setting(config, switch.SETTING) else f"--recall-{name}"
 
 
 @contextmanager
 def added(config: pytest.Config, parser: pytest.Parser, args: list[str]) -> Iterator[None]:
     """Add all options, and load the conftest files within. Raises pytest.UsageError for a name that two have.
 
-    The options are added after those of all plugins, so that a name which one of them has is known to be taken.
-    A conftest file that adds one of the names comes later, and fails.
+    The options are added after those of all plugins, and before those of conftest files.
     """
-    free = _free(parser) if setting(config, SETTING) else frozenset()
-    given = {argument.partition("=")[0] for argument in args if isinstance(argument, str)}
-    if setting(config, SETTING) and (taken := sorted(switch.SHORT & given - free)):
-        raise pytest.UsageError(_clash(taken[0], "another plugin", f"write {_long(taken[0])}"))
-    add(parser, free)
-    _parse_again(config, parser, args)
-    try:
+    with _clash_refused(config, "another plugin"):
+        add(config, parser)
+        _parse_again(config, parser, args)
+    with _clash_refused(config, "a conftest.py"):
         yield
         parser.parse_known_args(args)  # pytest before 9 finds a name that is there twice when it parses.
-    except argparse.ArgumentError as error:
-        raise pytest.UsageError(clash_with_conftest(error) or str(error)) from None
 
 
-def add(parser: pytest.Parser, free: frozenset[str]) -> None:
-    """Add the options under their long names, and under those short ones that are free."""
-    define(OptionGroup(parser.getgroup("recall", TITLE), free))
+def add(config: pytest.Config, parser: pytest.Parser) -> None:
+    """Add the options as they are spelled in this project."""
+    define(parser.getgroup("recall", TITLE).addoption, partial(spelled, config))
 
 
-def clash_with_conftest(error: BaseException | None) -> str:
-    """Return what to do about a conftest file that adds one of the short names; empty for any other error."""
-    name = (getattr(error, "argument_name", None) or "").split("/")[-1]
-    if not isinstance(error, argparse.ArgumentError) or name not in switch.SHORT:
+def clash(config: pytest.Config, error: BaseException | None, other: str = "a conftest.py") -> str:
+    """Return what to do about an `other` that has an option of ours as well; empty for any other error."""
+    if not isinstance(error, argparse.ArgumentError):
         return ""
-    return _clash(name, "a conftest.py", "rename it there")
-
-
-def _clash(name: str, other: str, remedy: str) -> str:
+    names = (error.argument_name or "").split("/")
+    ours = next((name for name in switch.SHORT if f"--{name}" in names and f"--{name}" == spelled(config, name)), "")
+    if not ours:
+        return ""
     return (
-        f"{name}: an option of pytest-recall and of {other}; {remedy}, or set `{SETTING} = false`, so that only"
-        f" {_long(name)} is pytest-recall's"
+        f"--{ours}: an option of pytest-recall and of {other}; set `{switch.SETTING} = false`, and that of"
+        f" pytest-recall is --recall-{ours}"
     )
 
 
-def _long(name: str) -> str:
-    return f"--recall-{name.removeprefix('--')}"
-
-
-def _free(parser: pytest.Parser) -> frozenset[str]:
-    """Return the short names that no plugin has added so far."""
-    if len(_unknown(parser, sorted(switch.SHORT))) == len(switch.SHORT):
-        return switch.SHORT
-    return frozenset(name for name in switch.SHORT if _unknown(parser, [name]))
-
-
-def _unknown(parser: pytest.Parser, names: list[str]) -> list[str]:
-    """Return those of `names` that are not options, as far as can be told from parsing them all at once."""
+@contextmanager
+def _clash_refused(config: pytest.Config, other: str) -> Iterator[None]:
     try:
-        # With a value, none of them takes the next one for its own.
-        return parser.parse_known_and_unknown_args([f"{name}=x" for name in names])[1]
-    except pytest.UsageError:
-        return []  # An option that takes no value, or another one.
+        yield
+    except argparse.ArgumentError as error:
+        raise pytest.UsageError(clash(config, error, other) or str(error)) from None
 
 
 def _parse_again(config: pytest.Config, parser: pytest.Parser, args: list[str]) -> None:
@@ -107,7 +94,7 @@ def _parse_again(config: pytest.Config, parser: pytest.Parser, args: list[str]) 
             setattr(known, name, value)
 
 
-def refuse(parser: pytest.Parser, args: list[str]) -> None:
+def refuse(config: pytest.Config, parser: pytest.Parser, args: list[str]) -> None:
     """Refuse the first unknown option, if it is near one of ours or of pytest-xdist's.
 
     All others are for pytest to refuse. Raises pytest.UsageError.
@@ -128,156 +115,147 @@ def refuse(parser: pytest.Parser, args: list[str]) -> None:
             raise pytest.UsageError(f"{name}: an option of pytest-xdist, which {how}")
         if not name.startswith("--"):
             continue
-        ours = [known for option in parser.getgroup("recall", TITLE).options for known in option.names()]
+        listed = (
+            one for one in parser.getgroup("recall", TITLE).options if one.attrs()["help"] is not argparse.SUPPRESS
+        )
+        ours = [known for option in listed for known in option.names()]
+        if (other := spelled(config, name.removeprefix("--").removeprefix("recall-"))) in ours:
+            raise pytest.UsageError(f"{name}: no option; did you mean `{other}`?")
         if name.startswith("--recall-"):
             raise pytest.UsageError(f"{name}: no option of pytest-recall{nearest(name, ours)}")
-        if (long := name.replace("--", "--recall-", 1)) in ours:
-            raise pytest.UsageError(f"{name}: no option; did you mean `{long}`?")
         if near := get_close_matches(name, ours, n=1, cutoff=LIKE):
             raise pytest.UsageError(f"{name}: no option; did you mean `{near[0]}`?")
 
 
-class OptionGroup:
-    """A group of pytest's options that gives each of ours its short name."""
+def define(addoption: Callable[..., object], spelled: Callable[[str], str]) -> None:
+    """Add each option by the `addoption` of a parser, or of a group, as it is `spelled` there."""
 
-    def __init__(self, group: Any, free: frozenset[str]) -> None:
-        self._group = group
-        self._free = free
+    def add(name: str, **about: Any) -> None:
+        addoption(spelled(name), **{"dest": f"recall_{name.replace('-', '_')}", **about})
 
-    def addoption(self, name: str, **about: Any) -> None:
-        """Add the option `--recall-NAME`, and `--NAME` if that is free; the rest is for pytest."""
-        short = name.replace("--recall-", "--", 1)
-        self._group.addoption(name, *({short} & self._free), **about)
-
-
-def define(group: OptionGroup) -> None:
-    """Add each option to `group`."""
-    group.addoption(
-        "--recall-scenarios",
+    add(
+        "scenarios",
         metavar="A,B",
         help="run the cases of these scenarios only; without --recall-mode, all of them",
     )
-    group.addoption(
-        "--recall-dimensions",
+    add(
+        "dimensions",
         metavar="A,B",
         help="run the cases of these dimensions only; without --recall-mode, all of them",
     )
-    group.addoption(
-        "--recall-mode",
+    add(
+        "mode",
         metavar="MODE",
         help="pr: what the change affects, box 1, due cases up to a cap and a few new ones; nightly: all that is due,"
         " then the oldest verdicts; all: everything; observe: everything, and what the slice of a pull request would"
         " have missed and saved (default: nightly in a scheduled GitHub workflow, else `mode` in rubric.yaml, which is"
         " pr)",
     )
-    group.addoption("--recall-date", metavar="YYYY-MM-DD", help="the day to run as (default: today in UTC)")
-    group.addoption(
-        "--recall-seed", metavar="SEED", help="what draws the new cases (default: the pull request, else the date)"
-    )
-    group.addoption("--recall-pr", metavar="N", help="the pull request to note in the state (default: from GITHUB_REF)")
-    group.addoption(
-        "--recall-model",
+    add("date", metavar="YYYY-MM-DD", help="the day to run as (default: today in UTC)")
+    add("seed", metavar="SEED", help="what draws the new cases (default: the pull request, else the date)")
+    add("pr", metavar="N", help="the pull request to note in the state (default: from GITHUB_REF)")
+    add(
+        "model",
         metavar="SELECTOR",
         help="the model under test (default: `model_primary` in rubric.yaml): the fixture `recall_model` asks it, and"
         " where there is no `agent` it is the agent",
     )
-    group.addoption(
-        "--recall-baselines",
+    add(
+        "baselines",
         metavar="A,B",
         help="ask the same cases of these as well, side by side, in place of `baselines` in rubric.yaml: `raw`,"
         " `tail-window`, `compaction`, `no-memory`, fixtures `agent_<name>`, or models by selector; `none` for none",
     )
-    group.addoption(
-        "--recall-base",
+    add(
+        "base",
         metavar="REF",
         help="the branch or commit that this change is to be merged into: regressions are told against the state where"
         " the checkout left it (default: the base of the pull request, from GITHUB_BASE_REF or"
         " CI_MERGE_REQUEST_DIFF_BASE_SHA; else the default branch)",
     )
-    group.addoption(
-        "--recall-update",
+    add(
+        "update",
         action="store_true",
-        help="write the state after a run of cases that you chose yourself (node ids, -k, --lf, --scenarios)",
+        help="write the state after a run of cases that you chose yourself (node ids, -k, --lf,"
+        f" {spelled('scenarios')})",
     )
-    group.addoption(
-        "--recall-reset-on-model-swap",
+    add(
+        "reset-on-model-swap",
         action="store_true",
         help="return every case last tested with another model than `model_primary` to box 1",
     )
-    group.addoption(
-        "--recall-dir", metavar="DIR", help="the eval directory (default: found from the paths given, else eval)"
-    )
-    group.addoption(
-        "--recall-artifacts",
+    add("dir", metavar="DIR", help="the eval directory (default: found from the paths given, else eval)")
+    add(
+        "artifacts",
         metavar="DIR",
         help="the folder for what the run leaves, such as journal and scorecard (default: _artifacts in the eval"
         " directory, which may be one that cannot be written)",
     )
-    group.addoption(
-        "--recall-judge",
+    add(
+        "judge",
         action="append",
         metavar="SELECTOR",
         help="the model that judges, in place of `judge.model` in rubric.yaml; given several times, a panel that votes",
     )
-    group.addoption(
-        "--recall-appellate-judge",
+    add(
+        "appellate-judge",
         metavar="SELECTOR",
         help="the model whose verdict replaces one that fails an answer, instead of `judge.appellate` in rubric.yaml",
     )
-    group.addoption(
-        "--recall-memory",
+    add(
+        "memory",
         metavar="SELECTOR",
         help="the memory system that cases with `memory` and the fixture `memory` ask, in place of `memory` in"
         " rubric.yaml (default: sqlite-fts)",
     )
-    group.addoption(
-        "--recall-memory-reset",
+    add(
+        "memory-reset",
         action="store_true",
         help="allow to reset a memory system that is not empty, or does not say so: all that it holds is deleted",
     )
-    group.addoption(
-        "--recall-budget",
+    add(
+        "budget",
         metavar="USD",
         help="begin no model call that may bring what this run spends above this, with its judges; cases that are left"
         " are listed as not run",
     )
-    group.addoption(
-        "--recall-batch",
+    add(
+        "batch",
         action="store_true",
         help="send the calls of cases that run at once through the batch APIs of OpenAI and Anthropic, at half price;"
         f" up to {BATCHED} cases then run at once, unless --recall-concurrency says otherwise",
     )
-    group.addoption(
-        "--recall-concurrency",
+    add(
+        "concurrency",
         metavar="N",
         help="let up to N cases of a case file wait for their answers at once, in each process (default: 1); reports"
         " come in order, one by one",
     )
-    group.addoption(
-        "--recall-shard",
+    add(
+        "shard",
         metavar="K/N",
         help="run the K-th of N parts of the slice, which all N jobs choose alike; `recall ci merge` joins them; auto:"
         " as the environment of GitLab, CircleCI or Buildkite has it",
     )
-    group.addoption(
-        "--recall-resume",
+    add(
+        "resume",
         nargs="?",
         const="latest",
         metavar="RUN",
         help="resume a run that was killed or cut short (default: the latest): ask what it has no verdict for, and"
         " nothing twice",
     )
-    group.addoption(
-        "--recall-record",
+    add(
+        "record",
         nargs="?",
         const=NO_FOLDER,
         metavar="DIR",
         help="record the upstream calls of each case into cassettes in DIR, in place of earlier recordings (default:"
-        " eval/cassettes, and on a branch a file of the run in eval/runs); --record=missing replays what is there and"
-        " records the rest",
+        f" eval/cassettes, and on a branch a file of the run in eval/runs); {spelled('record')}=missing replays what is"
+        " there and records the rest",
     )
-    group.addoption(
-        "--recall-replay",
+    add(
+        "replay",
         nargs="?",
         const=NO_FOLDER,
         metavar="DIR",
@@ -285,44 +263,54 @@ def define(group: OptionGroup) -> None:
         " eval/runs): no network, no key, no cost, but for hosts and programs that the rubric lets through; verdicts"
         " on replayed answers move no box",
     )
-    group.addoption(
-        "--recall-replay-max-age",
+    add(
+        "replay-max-age",
         type=int,
         metavar="DAYS",
         help="in a replay, refuse cassettes that were recorded more than DAYS ago",
     )
-    group.addoption(
-        "--recall-trust-replays",
+    add(
+        "trust-replays",
         action="store_true",
-        help="let verdicts on replayed answers move boxes, as if the model had answered today",
+        help=f"with {spelled('replay')} or {spelled('record')}=missing: let verdicts on replayed answers move boxes, as"
+        " if the model had answered today",
     )
-    group.addoption(
-        "--recall-live",
+    add(
+        "live",
         metavar="KINDS",
-        help="with --record or --replay: make the calls of these kinds (agent, judge, worker) over the network, and"
-        " record none of them; --recall-live judge judges replayed answers today, which costs money",
+        help=f"with {spelled('record')} or {spelled('replay')}: make the calls of these kinds (agent, judge, worker)"
+        " over the network, and record none of them; --recall-live judge judges replayed answers today, which costs"
+        " money",
     )
-    group.addoption(
-        "--recall-dry-run",
+    add(
+        "dry-run",
         action="store_true",
-        help="with --record=missing: replay every case with its judges, send nothing, and list the cases that the"
-        " change affects, also in eval/_artifacts/changed.json; exit 1 if one that passed before the change fails on a"
-        " recorded answer",
+        help=f"with {spelled('record')}=missing: replay every case with its judges, send nothing, and list the cases"
+        " that the change affects, also in eval/_artifacts/changed.json; exit 1 if one that passed before the change"
+        " fails on a recorded answer",
     )
-    group.addoption(
-        "--recall-dry-run-of",
+    add(
+        "dry-run-of",
         metavar="FILE",
         help="with --recall-dry-run: replay these cases alone, a JSON list of ids",
     )
-    group.addoption(
-        "--recall-dry-run-file",
+    add(
+        "dry-run-file",
         metavar="FILE",
         help="with --recall-dry-run: write what was found into FILE in place of eval/_artifacts/changed.json",
     )
+    # For processes that are begun by us, in which `--record=missing:DIR` may have another spelling.
+    add(
+        "dry-run-cassettes",
+        metavar="DIR",
+        type=lambda folder: f"{MISSING}:{folder}",
+        help=argparse.SUPPRESS,
+        dest="recall_record",
+    )
     # How two replays of one commit are compared: what they ask, at another date, and with more that may differ.
-    group.addoption("--recall-dry-run-requests", metavar="DIR", help=argparse.SUPPRESS)
-    group.addoption("--recall-dry-run-later", metavar="SECONDS", type=float, help=argparse.SUPPRESS)
-    group.addoption("--recall-dry-run-ignoring", metavar="FILE", help=argparse.SUPPRESS)
+    add("dry-run-requests", metavar="DIR", help=argparse.SUPPRESS)
+    add("dry-run-later", metavar="SECONDS", type=float, help=argparse.SUPPRESS)
+    add("dry-run-ignoring", metavar="FILE", help=argparse.SUPPRESS)
 
 
 def asked(config: pytest.Config) -> CommandLine:
@@ -348,17 +336,17 @@ def wanted(config: pytest.Config) -> Filters:
 
     option = config.option
     reason = ""
-    for name, shown in (("recall_scenarios", "--scenarios"), ("recall_dimensions", "--dimensions")):
-        if getattr(option, name) is not None and option.recall_mode is None:
-            reason = shown
-    for name, shown in EXPLICIT_OPTIONS:
-        if getattr(option, name, None):
-            reason = shown
+    for name in ("scenarios", "dimensions"):
+        if getattr(option, f"recall_{name}") is not None and option.recall_mode is None:
+            reason = spelled(config, name)
+    for name in ("-k", "--lf", "--sw"):
+        if is_given(option, name):
+            reason = name
     if any("::" in argument for argument in config.args):
         reason = "node ids"
     return Filters(
-        scenarios=_names("--scenarios", option.recall_scenarios),
-        dimensions=_names("--dimensions", option.recall_dimensions),
+        scenarios=_names(spelled(config, "scenarios"), option.recall_scenarios),
+        dimensions=_names(spelled(config, "dimensions"), option.recall_dimensions),
         explicit=reason,
         update=option.recall_update,
     )
@@ -373,7 +361,7 @@ def concurrency(config: pytest.Config) -> int:
     if not (given.isascii() and given.isdigit() and int(given) > 0):
         raise pytest.UsageError(f"{name}: {given!r} is not a number of cases; give 1 or more")
     if config.option.recall_batch and int(given) == 1:
-        raise pytest.UsageError(f"--batch would wait for a batch of one call at a time with {name} 1; give more")
+        raise pytest.UsageError(f"--recall-batch would wait for a batch of one call at a time with {name} 1; give more")
     return int(given)
 
 

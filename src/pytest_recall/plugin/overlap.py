@@ -61,9 +61,9 @@ def obstacle_in_options(config: pytest.Config) -> str | None:
 
 
 def refuse_batch(config: pytest.Config, why: str | None) -> None:
-    """Refuse `--batch` where its cases run one by one, and say `why`. Raises pytest.UsageError."""
+    """Refuse `--recall-batch` where its cases run one by one, and say `why`. Raises pytest.UsageError."""
     if why is not None and config.option.recall_batch:
-        raise pytest.UsageError(f"--batch has no effect where cases run one by one, {why}; leave it out")
+        raise pytest.UsageError(f"--recall-batch has no effect where cases run one by one, {why}; leave it out")
 
 
 def begin(session: pytest.Session, run: Run) -> None:

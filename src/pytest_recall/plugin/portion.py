@@ -12,7 +12,7 @@ import pytest
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.git import head_of
-from pytest_recall.plugin import options
+from pytest_recall.plugin import option_rules, options
 from pytest_recall.plugin.stash import is_case, state_of
 
 if TYPE_CHECKING:
@@ -96,11 +96,11 @@ def resumed(config: pytest.Config, place: Place) -> Resumed | None:
         ("--recall-seed", option.recall_seed, header.seed),
         ("--recall-pr", option.recall_pr, header.pr),
         ("--recall-shard", shard and str(shard), header.shard),
-        ("--scenarios", options.wanted(config).scenarios or None, header.scenarios),
-        ("--dimensions", options.wanted(config).dimensions or None, header.dimensions),
+        (options.spelled(config, "scenarios"), options.wanted(config).scenarios or None, header.scenarios),
+        (options.spelled(config, "dimensions"), options.wanted(config).dimensions or None, header.dimensions),
     ]
     others = [name for name, given, had in settled if given is not None and given != had]
-    if others := [*others, *_choosing(config)]:
+    if others := [*others, *_node_ids(config)]:
         raise RecallError(
             f"--recall-resume: the cases of {header.run} are chosen, and {', '.join(others)} would choose others; leave"
             " that out"
@@ -108,17 +108,14 @@ def resumed(config: pytest.Config, place: Place) -> Resumed | None:
     return Resumed(folder, record)
 
 
-def _choosing(config: pytest.Config) -> list[str]:
-    """Return what the command line chooses cases by, and a run that is resumed cannot be given."""
-    option = config.option
-    names = (*options.EXPLICIT_OPTIONS, ("markexpr", "-m"))
-    found = [shown for name, shown in (*names, ("recall_update", "--recall-update")) if getattr(option, name, None)]
-    return [*found, *(["node ids"] if any("::" in argument for argument in config.args) else [])]
+def _node_ids(config: pytest.Config) -> list[str]:
+    return ["node ids"] if any("::" in argument for argument in config.args) else []
 
 
 def resuming(config: pytest.Config, more: str = "") -> str:
     """Return the command that resumes the run of this session, with `more` options."""
-    without = "".join(f" and without {name}" for name in _choosing(config))
+    others = option_rules.excluded_by("resume", config.option, partial(options.spelled, config))
+    without = "".join(f" and without {name}" for name in (*others, *_node_ids(config)))
     return f"the same command with --recall-resume{more}{without}"
 
 
@@ -129,7 +126,7 @@ def settled(config: pytest.Config, plan: Plan, rubric: Settings, kept: Resumed |
 
     option = config.option
     settings = settings_of(
-        rubric=rubric.model_dump(mode="json", exclude_unset=True, exclude={"mode", "baselines"}),
+        rubric=rubric.model_dump(mode="json", exclude_unset=True, exclude={"baselines"}),
         model=plan.context.model,
         judge=tuple(option.recall_judge or ()),
         appellate_judge=option.recall_appellate_judge,

@@ -129,29 +129,21 @@ def recording(config: pytest.Config) -> Recording:
     option = config.option
     record, replay = option.recall_record, option.recall_replay
     with options.usage_errors():
-        check_record_option(record, replay, config.invocation_params.dir)
-    if option.recall_batch and replay is not None:
-        raise pytest.UsageError("--batch is about calls that are sent, and --replay sends none; leave one of them out")
+        check_record_option(record, config.invocation_params.dir)
     mode, given = record_option(record, replay)
-    if option.recall_replay_max_age is not None and (mode != "replay" or option.recall_replay_max_age < 0):
-        problem = "goes with --replay" if mode != "replay" else "is a number of days, 0 or more"
-        raise pytest.UsageError(f"--replay-max-age {problem}")
-    live = live_kinds(option.recall_live, mode)
-    if option.recall_trust_replays and mode not in ("replay", "missing"):
-        raise pytest.UsageError("--recall-trust-replays needs --replay or --record=missing")
+    if (option.recall_replay_max_age or 0) < 0:
+        raise pytest.UsageError("--recall-replay-max-age is a number of days, 0 or more")
     if option.recall_dry_run:
-        _check_dry(option, mode)
         mode = "replay"
-    else:
-        for name in ("file", "of", "requests", "later", "ignoring"):
-            if getattr(option, f"recall_dry_run_{name}") is not None:
-                raise pytest.UsageError(f"--recall-dry-run-{name} goes with --recall-dry-run")
     folder = str(config.invocation_params.dir / given) if given else ""
     if folder:
-        _check_folder(Path(folder), "record" if record is not None else "replay", given or "")
+        spelled = partial(options.spelled, config)
+        _check_folder(Path(folder), spelled("record" if record is not None else "replay"), given or "")
         if replay is not None and not Path(folder).is_dir():
-            raise pytest.UsageError(f"--replay={given}: no such directory; --record={given} records into it")
-    run, budget = f"{clock.now():%Y-%m-%dT%H%M%S.%f}-{os.getpid()}", _budget(option.recall_budget)
+            raise pytest.UsageError(
+                f"{spelled('replay')}={given}: no such directory; {spelled('record')}={given} records into it"
+            )
+    run, budget = f"{clock.now():%Y-%m-%dT%H%M%S.%f}-{os.getpid()}", _budget(config)
     return Recording(
         mode=mode,
         folder=folder,
@@ -163,7 +155,7 @@ def recording(config: pytest.Config) -> Recording:
         dry=option.recall_dry_run,
         ledger="" if budget is None else f".spent-{run}",
         early=f".early-{run}.jsonl" if mode == "off" and options.concurrency(config) > 1 else "",
-        live=live,
+        live=live_kinds(option.recall_live),
         dry_file=str(config.invocation_params.dir / found_in) if (found_in := option.recall_dry_run_file) else "",
         requests=str(config.invocation_params.dir / into) if (into := option.recall_dry_run_requests) else "",
     )
@@ -195,12 +187,10 @@ def live_later(config: pytest.Config) -> None:
     config.add_cleanup(other_date.live_later(seconds))
 
 
-def live_kinds(given: str | None, mode: CassetteMode) -> tuple[CallKind, ...]:
+def live_kinds(given: str | None) -> tuple[CallKind, ...]:
     """Return the kinds of calls that `--recall-live` names. Raises pytest.UsageError."""
     if given is None:
         return ()
-    if mode == "off":
-        raise pytest.UsageError("--recall-live needs --record or --replay; without them every call is live")
     named = [name.strip() for name in given.split(",") if name.strip()]
     for name in named or [given]:
         if name not in KINDS:
@@ -208,23 +198,14 @@ def live_kinds(given: str | None, mode: CassetteMode) -> tuple[CallKind, ...]:
     return tuple(kind for kind in KINDS if kind in named)
 
 
-def _check_dry(option: Any, mode: CassetteMode) -> None:
-    """Refuse what has no effect where nothing is sent, judged or written. Raises pytest.UsageError."""
-    if mode != "missing":
-        raise pytest.UsageError("--recall-dry-run needs --record=missing, and shows what that would record")
-    for name in ("trust_replays", "budget", "batch", "update", "baselines", "live"):
-        if getattr(option, f"recall_{name}") not in (None, False):
-            shown = name.replace("_", "-")
-            raise pytest.UsageError(f"--recall-{shown} has no effect with --recall-dry-run; leave it out")
-
-
-def _budget(given: str | None) -> float | None:
+def _budget(config: pytest.Config) -> float | None:
+    given = config.option.recall_budget
     if given is None:
         return None
     try:
         return dollars_of(given)
     except ValueError as error:
-        raise pytest.UsageError(f"--budget: {error}") from None
+        raise pytest.UsageError(f"{options.spelled(config, 'budget')}: {error}") from None
 
 
 def _check_folder(folder: Path, option: str, given: str) -> None:
@@ -234,7 +215,7 @@ def _check_folder(folder: Path, option: str, given: str) -> None:
     # A folder of a service has its cases further below.
     if folder.is_file() or "::" in given or tests or any(find_case_files(folder)):
         raise pytest.UsageError(
-            f"--{option} takes `{given}` for the folder of cassettes; write `{given} --{option}`, or --{option}=DIR"
+            f"{option} takes `{given}` for the folder of cassettes; write `{given} {option}`, or {option}=DIR"
         )
 
 
@@ -245,12 +226,13 @@ def live_line(manager: CassetteManager) -> str:
     return f"recall: live, over the network, and not recorded: calls of the kind {' and '.join(manager.live)}"
 
 
-def check_writable(folder: Path, name: str) -> None:
+def check_writable(config: pytest.Config, folder: Path, name: str) -> None:
     """Refuse, before anything is paid for, to record where nothing can be written. Raises pytest.UsageError."""
     there = next(path for path in (folder, *folder.parents) if _exists(path))
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         reason = "not a directory" if not there.is_dir() else "not writable"
-        raise pytest.UsageError(f"--record: {name}: cannot be written, as `{there.name}` is {reason}; give another")
+        option = options.spelled(config, "record")
+        raise pytest.UsageError(f"{option}: {name}: cannot be written, as `{there.name}` is {reason}; give another")
 
 
 def _exists(path: Path) -> bool:
@@ -286,19 +268,18 @@ def guarded(config: pytest.Config) -> Iterator[None]:
         place = place_of(seen(config))
         rubric = read_settings(place.rubric, place.name(place.rubric))
     redactor = rubric.redactor(os.environ)
-    ways: dict[CallKind, Way] = {**rubric.cassette_kinds}
-    ways.update(dict.fromkeys(live_kinds(known.recall_live, mode), "live"))
+    ways: dict[CallKind, Way] = dict.fromkeys(live_kinds(known.recall_live), "live")
     player = Player(
         mode,
         ways,
-        ignored=rubric.ignore_hosts,
+        ignored=rubric.calls_that("ignore"),
         programs=rubric.replay.programs,
-        telemetry=rubric.telemetry_hosts,
+        telemetry=rubric.calls_that("telemetry"),
         redact=redactor.redacted,
     )
     player.hand(partial(ports_of_controller, config))
     folder = config.invocation_params.dir / given if given else None
-    player.repeat(rubric.repeatable_urls, partial(_shared_tape, player, place, rubric, redactor, folder))
+    player.repeat(rubric.calls_that("repeatable"), partial(_shared_tape, player, place, rubric, redactor, folder))
     with usage_errors():
         watch = config.stash[WATCH] = Watch(player)
     config.add_cleanup(watch.close)

@@ -10,7 +10,8 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,6 +23,7 @@ from pytest_recall.files.eval_directory import CASSETTE_SUFFIX
 from pytest_recall.files.git import Repository
 from pytest_recall.files.wording import plural
 from pytest_recall.plugin import arguments
+from pytest_recall.plugin.options import spelled
 from pytest_recall.replay import other_date
 from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import DRAFTS, Layer, Library
@@ -43,14 +45,12 @@ EACH = 150
 """Cases for which one more process is worth its start."""
 TWICE = 20
 """Cases that are replayed a second time at most, to see which of them send something new each time."""
-_OWN_VALUE = frozenset(
-    f"--{prefix}{name}"
-    for prefix in ("recall-", "")
-    for name in ("mode", "budget", "baselines", "shard", "concurrency", "live", "replay-max-age")
-)
-_VALUE = _OWN_VALUE | {"-n", "--numprocesses", "--dist", "--maxprocesses", "--tx", "--junitxml", "--junit-xml"}
-_OPTIONAL = frozenset({"--recall-record", "--record", "--recall-replay", "--replay", "--recall-resume"})
-_FLAGS = frozenset({"--recall-batch", "--batch", "--recall-update", "--recall-trust-replays", "--pdb", "--trace"})
+# Options that a replay leaves out, those of the plugin without the prefix that they have in a project.
+_OWN_VALUE = ("mode", "budget", "baselines", "shard", "concurrency", "live", "replay-max-age")
+_VALUE = ("-n", "--numprocesses", "--dist", "--maxprocesses", "--tx", "--junitxml", "--junit-xml")
+_OWN_OPTIONAL = ("record", "replay", "resume")
+_OWN_FLAGS = ("batch", "update", "trust-replays")
+_FLAGS = ("--pdb", "--trace")
 # Options of plugins that write files: each is led elsewhere, where the plugin is there and was asked to write.
 _REPORTS = (
     ("xmlpath", "--junitxml"),
@@ -206,7 +206,7 @@ def _sources(place: Place, context: Context, change: KnownChange, scratch: Path)
             yield _Source(*layer, below=there)
     for folder in change.earlier.recordings:
         yield _Source(folder, _name_in_ci(folder), "ci", below=there)
-    if change.rubric.branch_recordings and not change.job.fork:
+    if change.rubric.recording == "on" and not change.job.fork:
         for layer in of_branch:
             yield _Source(*layer, "branch", below=own)
         if there != own:
@@ -365,9 +365,9 @@ def _command(config: pytest.Config, cassettes: Path, scratch: Path, shard: tuple
     """Return the command that replays a part of the cases; its options come last, and so take the place of others."""
     part, parts = shard
     # The paths come first: an option whose value may be left out would take one for its own.
-    given = [*config.option.file_or_dir, *_kept(arguments.options_of(config))]
+    given = [*config.option.file_or_dir, *_kept(arguments.options_of(config), partial(spelled, config))]
     command = [sys.executable, "-m", "pytest", *given]
-    command += [f"--recall-record=missing:{cassettes}", "--recall-dry-run", "--recall-mode=all"]
+    command += [f"--recall-dry-run-cassettes={cassettes}", "--recall-dry-run", "--recall-mode=all"]
     command += [f"--recall-dry-run-file={scratch / f'{part}.json'}"]
     command += ["--maxfail=0", "--tb=line", "-p", "no:cacheprovider"]
     if parts > 1:
@@ -384,17 +384,20 @@ def _command(config: pytest.Config, cassettes: Path, scratch: Path, shard: tuple
     return command
 
 
-def _kept(given: list[str]) -> Iterator[str]:
+def _kept(given: list[str], spelled: Callable[[str], str]) -> Iterator[str]:
     """Yield the options that the replay has in common with this run."""
+    values = {*_VALUE, *map(spelled, _OWN_VALUE)}
+    optional = {*map(spelled, _OWN_OPTIONAL)}
+    flags = {*_FLAGS, *map(spelled, _OWN_FLAGS)}
     rest = iter(range(len(given)))
     for place in rest:
         name, equals, _ = given[place].partition("=")
         has_value = not equals and place + 1 < len(given)
-        if name in _VALUE:
+        if name in values:
             if has_value:
                 next(rest, None)
-        elif name in _OPTIONAL:
+        elif name in optional:
             if has_value and not given[place + 1].startswith("-"):
                 next(rest, None)
-        elif name not in _FLAGS and not (name.startswith("-n") and name[2:] and not name.startswith("--")):
+        elif name not in flags and not (name.startswith("-n") and name[2:] and not name.startswith("--")):
             yield given[place]

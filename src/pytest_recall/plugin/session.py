@@ -243,8 +243,8 @@ class Run:
 
         self.recording = asked
         # A replay asks no provider that could be down.
-        if asked.mode != "replay" and (limit := self.plan.rubric.outage_limit) is not None:
-            self.breaker = Breaker(self.plan.place, asked.run, limit, follows=self.follows)
+        if asked.mode != "replay":
+            self.breaker = Breaker(self.plan.place, asked.run, follows=self.follows)
             self.config.pluginmanager.register(self.breaker, "recall-breaker")
         if asked.dry:
             from pytest_recall.plugin.dry import DryRun

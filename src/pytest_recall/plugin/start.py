@@ -14,7 +14,7 @@ import pytest
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import find_case_files
 from pytest_recall.files.git import head_of
-from pytest_recall.plugin import files, garbage, options
+from pytest_recall.plugin import files, garbage, option_rules, options
 from pytest_recall.plugin.options import place_of, today, usage_errors
 from pytest_recall.plugin.recording import Recording, check_writable, recording, wanted_of
 from pytest_recall.plugin.stash import CASSETTES, RUN, WATCH
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 def start(config: pytest.Config) -> None:
     """Make the run of this session, if there are case files. Raises pytest.UsageError."""
+    if why := option_rules.refused(config.option, partial(options.spelled, config)):
+        raise pytest.UsageError(why)
     options.concurrency(config)
     options.progress(config)
     files.refuse(config)
@@ -42,7 +44,8 @@ def start(config: pytest.Config) -> None:
             " several times, or `confirm: 2of3` into the rubric to have a fail asked again"
         )
     if config.option.recall_baselines is not None and not (paths or datasets):
-        raise pytest.UsageError("--baselines: there is no case file here, and only cases of one have baselines")
+        name = options.spelled(config, "baselines")
+        raise pytest.UsageError(f"{name}: there is no case file here, and only cases of one have baselines")
     if paths or datasets or asked.mode != "off" or config.option.recall_resume is not None:
         garbage.pause(config)  # A conftest file may have named us.
         wake(config, paths, asked, datasets)
@@ -156,7 +159,7 @@ def _on_branch(config: pytest.Config, place: Place, asked: Recording) -> Recordi
         return asked
     from pytest_recall.replay import run_recordings
 
-    check_writable(place.artifacts.folder, place.name(place.artifacts.folder))
+    check_writable(config, place.artifacts.folder, place.name(place.artifacts.folder))
     return asked.on_branch(run_recordings.recording_folder(place, head_of(place.root, os.environ)[1], asked.run))
 
 
@@ -180,14 +183,13 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
         with usage_errors():
             layers = layers_from(plan.place, folder)
     if asked.mode in ("record", "missing"):
-        recording.check_writable(folder, plan.place.name(folder))
+        recording.check_writable(run.config, folder, plan.place.name(folder))
     if asked.batch:
         from pytest_recall.plugin import batching, overlap
 
         if plan.files and not run.config.option.collectonly:
             overlap.refuse_batch(run.config, overlap.obstacle_in_options(run.config))
         watch = batching.watch(run, watch or asked.mode, asked.run)
-    max_age = plan.rubric.max_cassette_age if asked.max_age is None and not asked.dry else asked.max_age
     with usage_errors():
         manager = CassetteManager(
             plan.place,
@@ -196,7 +198,7 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
             folder,
             run=asked.run,
             today=plan.context.date,
-            max_age=max_age,
+            max_age=asked.max_age,
             header_check=asked.header_check,
             follows=run.follows,
             workers=getattr(run.config, "workerinput", {}).get("workercount", 1),
@@ -206,6 +208,7 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
             base=Path(asked.base) if asked.base else None,
             layers=layers,
             of_change=asked.of_change,
+            spelled=partial(options.spelled, run.config),
         )
     if asked.mode in ("record", "missing"):
         manager.problems += recording.calls_before_the_session(manager.player)
@@ -236,18 +239,13 @@ def make_run(config: pytest.Config, plan: Plan) -> Run:
 
 def idle_choice(config: pytest.Config) -> str:
     """Return what is wrong with an option that chooses cases where there are none at all; empty if nothing is."""
-    option = config.option
-    named = (
-        ("--scenarios", option.recall_scenarios),
-        ("--dimensions", option.recall_dimensions),
-        ("--recall-shard", option.recall_shard),
-    )
-    given = [name for name, value in named if value is not None]
+    names = ("scenarios", "dimensions", "shard")
+    given = [name for name in names if getattr(config.option, f"recall_{name}") is not None]
     if not given or config.stash.get(RUN, None) is not None or options.is_worker(config):
         return ""
     return (
-        f"{given[0]}: there is no case here, neither in a case file nor a marked test; name the folder of the evals, or"
-        " leave the option out"
+        f"{options.spelled(config, given[0])}: there is no case here, neither in a case file nor a marked test; name"
+        " the folder of the evals, or leave the option out"
     )
 
 

@@ -21,23 +21,21 @@ NAMES = frozenset({"recall", "pytest_recall.plugin"})
 HOW = "add `-p recall` to the command line or to `addopts`"
 SHORT = frozenset(
     {
-        "--appellate-judge",
-        "--baselines",
-        "--batch",
-        "--budget",
-        "--dimensions",
-        "--judge",
-        "--memory",
-        "--memory-reset",
-        "--model",
-        "--record",
-        "--replay",
-        "--replay-max-age",
-        "--reset-on-model-swap",
-        "--scenarios",
+        "appellate-judge",
+        "baselines",
+        "budget",
+        "dimensions",
+        "judge",
+        "memory",
+        "model",
+        "record",
+        "replay",
+        "reset-on-model-swap",
+        "scenarios",
     }
 )
-"""Options `--NAME` that are the same as `--recall-NAME`."""
+"""The options that are spelled `--NAME`; all others, and in some projects these as well, are `--recall-NAME`."""
+SETTING = "recall_short_options"
 MARK = (
     "recall(case_id=<node id>, *, scenario='', dimension=''): run this test as an eval case, on the schedule of"
     " eval/recall.yaml; on a class or a module, each of its tests"
@@ -60,8 +58,9 @@ def add_settings(parser: pytest.Parser) -> None:
     )
     parser.addini("recall_progress", "seconds between the lines that say how far a run is; 0 for none (default: 60)")
     parser.addini(
-        "recall_short_options",
-        "whether --model and the like are options beside --recall-model: true or false (default: true)",
+        SETTING,
+        "whether options are spelled --model, --record and the like; false spells all of them --recall-NAME, where"
+        " another plugin or a conftest.py has such a name (default: true)",
         type="bool",
         default=True,
     )
@@ -103,10 +102,11 @@ def import_plainly(config: pytest.Config) -> None:
 
 
 def is_option(argument: object) -> bool:
-    """Whether a command-line argument has the form of an option of ours, with or without a value."""
+    """Whether a command-line argument has the form of an option of ours, in either spelling."""
     if not isinstance(argument, str):
         return False  # `pytest.main` takes paths as well.
-    return argument.startswith("--recall-") or argument.partition("=")[0] in SHORT
+    name = argument.partition("=")[0]
+    return name.startswith("--recall-") or (name.startswith("--") and name[2:] in SHORT)
 
 
 def refuse_options(parser: pytest.Parser, args: list[str]) -> None:

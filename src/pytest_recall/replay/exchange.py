@@ -291,11 +291,10 @@ class Kept(NamedTuple):
 
     request: frozenset[str] = MATCHED | DESCRIBING
     response: frozenset[str] = STORED_RESPONSE
-    dropped: frozenset[str] = frozenset()
 
     def is_stored(self, name: str) -> bool:
         """Whether the response header with a lower-case name is stored."""
-        return (name in self.response or name.startswith(_RATES)) and name not in self.dropped
+        return name in self.response or name.startswith(_RATES)
 
 
 def scrubbed(name: str, value: str) -> str:

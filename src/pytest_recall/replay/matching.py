@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote_plus, urlsplit, urlunsplit
 
 from pytest_recall.replay.encodings import NO_JSON, parsed
@@ -39,17 +39,71 @@ APIS = (
 
 
 class VolatileText(NamedTuple):
-    """What may differ in the text of one field."""
+    """What may differ in one text of a request."""
 
-    field: str
-    """The dotted path of a text in a JSON body; `*` stands for each element of a list. `URL` also stands for the URL of
-    a request, and `BODY` for a body that is no JSON."""
+    place: str
+    """`body.` and the dotted path of a text in a JSON body, where `*` stands for each element of a list; `URL` for the
+    URL of the request, and `BODY` for a body that is no JSON."""
     pattern: str
     """A regular expression; what it finds in the text may differ."""
 
 
+class Volatile(NamedTuple):
+    """What may differ from recorded requests."""
+
+    fields: tuple[str, ...] = ()
+    """Dotted paths in JSON bodies."""
+    query: tuple[str, ...] = ()
+    """Parameters of URLs."""
+    headers: tuple[str, ...] = ()
+    texts: tuple[VolatileText, ...] = ()
+
+    def joined(self, other: Volatile) -> Volatile:
+        """Return both together."""
+        return Volatile(
+            _together(self.fields, other.fields),
+            _together(self.query, other.query),
+            _together(self.headers, other.headers),
+            _together(self.texts, other.texts),
+        )
+
+    def places(self) -> list[str | dict[str, str]]:
+        """Return it as the setting `volatile` of a rubric has it."""
+        return [
+            *(f"{BODY}.{path}" for path in self.fields),
+            *(f"{QUERY}.{name}" for name in self.query),
+            *(f"{HEADER}.{name}" for name in self.headers),
+            *({text.place: text.pattern} for text in self.texts),
+        ]
+
+
+def volatile_of(places: Iterable[str | Mapping[str, str]]) -> Volatile:
+    """Return what the setting `volatile` of a rubric says. Raises ValueError for what is no such place."""
+    whole: dict[str, list[str]] = {BODY: [], QUERY: [], HEADER: []}
+    texts = []
+    for place in places:
+        if isinstance(place, str):
+            part, _, name = place.partition(".")
+            if part not in whole or not name:
+                raise ValueError(f"`{place}` is no place of a request")
+            whole[part].append(name)
+        else:
+            texts += [VolatileText(*one) for one in place.items()]
+    return Volatile(tuple(whole[BODY]), tuple(whole[QUERY]), tuple(whole[HEADER]), tuple(texts))
+
+
+_T = TypeVar("_T")
+
+
+def _together(one: tuple[_T, ...], other: tuple[_T, ...]) -> tuple[_T, ...]:
+    return tuple(dict.fromkeys([*one, *other]))
+
+
 URL = "url"
 BODY = "body"
+QUERY = "query"
+HEADER = "header"
+"""How a rubric names the parts of a request."""
 QUESTION = re.compile(r"(?:messages|input|contents|prompt)(?:\.\*)?(?:\.(?:content|parts)(?:\.\*)?(?:\.text)?)?")
 """The fields of the providers' bodies that hold the question."""
 
@@ -78,12 +132,13 @@ class Rules:
         self.texts = tuple(sorted(set(texts)))
         self.ignored = frozenset(ignored)
         self._paths = tuple(tuple(path.split(".")) for path in self.more)
-        self._texts = tuple(_FieldPattern(tuple(one.field.split(".")), re.compile(one.pattern)) for one in self.texts)
+        self._texts = tuple(_FieldPattern(tuple(one.place.split(".")), re.compile(one.pattern)) for one in self.texts)
+        self._in_json = [one._replace(path=one.path[1:]) for one in self._texts if one.path[0] == BODY and one.path[1:]]
 
     @cached_property
     def digest(self) -> str:
         """Names these rules: keys made under others cannot be compared with these."""
-        known = json.dumps([4, APIS, self.more, sorted(self.headers), self.query, self.texts])
+        known = json.dumps([5, APIS, self.more, sorted(self.headers), self.query, self.texts])
         return hashlib.blake2b(known.encode(), digest_size=4).hexdigest()
 
     def among(self, headers: Collection[str]) -> Rules:
@@ -103,7 +158,7 @@ class Rules:
             kept = {name: value for name, value in kept.items() if value is not None}
         for parts in self._paths:
             kept = _without(kept, parts)
-        return _each_text(kept, self._texts) if self._texts else kept
+        return _each_text(kept, self._in_json) if self._in_json else kept
 
     def url(self, url: str) -> str:
         """Return a URL without what may differ, in one way to write it."""
@@ -121,9 +176,9 @@ class Rules:
         text = replaced(body.decode("utf-8", "surrogateescape"), patterns)
         return text.encode("utf-8", "surrogateescape")
 
-    def patterns(self, field: str) -> list[re.Pattern[str]]:
-        """Return what may differ in the text of a field."""
-        path = tuple(field.split("."))
+    def patterns(self, place: str) -> list[re.Pattern[str]]:
+        """Return what may differ in the text at a place."""
+        path = tuple(place.split("."))
         return [one.pattern for one in self._texts if one.path == path]
 
     def without_texts(self) -> Rules:
@@ -132,7 +187,7 @@ class Rules:
 
     def masked(self, seen: SeenRequest) -> SeenRequest:
         """Return what `without_texts` let be seen of a request as these rules see it."""
-        body = self.raw(seen.body) if isinstance(seen.body, bytes) else _each_text(seen.body, self._texts)
+        body = self.raw(seen.body) if isinstance(seen.body, bytes) else _each_text(seen.body, self._in_json)
         return seen._replace(url=replaced(seen.url, self.patterns(URL)), body=body)
 
 

@@ -191,7 +191,7 @@ class Player(OpenTapes):
         if self.mode == "replay":
             raise self.refuse(
                 f"{request.line}: a websocket did not open, which is neither recorded nor replayed; let a replay do"
-                " without it, or name the host under `ignore_hosts` in rubric.yaml",
+                " without it, or have the host ignored in rubric.yaml: `calls: {HOST: ignore}`",
                 tapes,
             )
         if tapes:
@@ -386,7 +386,7 @@ class Player(OpenTapes):
         return "live" if LIVE.get() and way == "cassette" else way
 
     def ignores(self, host: str, port: int | None) -> bool:
-        """Whether calls to a host are let through, by `ignore_hosts`; at any port where none is known."""
+        """Whether calls to a host are let through, since it is ignored; at any port where none is known."""
         names = names_of(host)
         if port is None and any(one.startswith(f"{name}:") for one in self._ignored for name in names):
             return True
@@ -397,12 +397,12 @@ class Player(OpenTapes):
         return self.ignores(*place_of(url)) or self._is_telemetry(url)
 
     def count_ignored(self, host: str) -> None:
-        """Count a call to a host that is let through by `ignore_hosts`."""
+        """Count a call to a host that is ignored."""
         self.ignored_calls[host] += 1
         self._take_ignored("ignored", host)
 
     def notice_ignored(self, host: str, port: int | None) -> None:
-        """Take in where a client has connected that is not known, which is let through by `ignore_hosts`."""
+        """Take in where a client has connected that is not known, which is ignored."""
         place = f"{host}:{port}"
         self.ignored_places[place] = None
         self._take_ignored("connected", place)
@@ -500,13 +500,12 @@ def _opens_websocket(request: Request) -> bool:
 _WEBSOCKET = "websocket"
 UNKNOWN_CLIENT = (
     "recorded and replayed are the calls of httpx, aiohttp, requests, urllib3, botocore and http.client: use one of"
-    " these clients, or name the host in rubric.yaml under `ignore_hosts`, or under `telemetry_hosts` if it takes"
-    " telemetry"
+    " these clients, or name the host in rubric.yaml: `calls: {HOST: ignore}`, or `telemetry` if it takes telemetry"
 )
 """What to do about a connection that no recorded call has made."""
 _IF_TELEMETRY = (
-    "\n  if this call sends telemetry, name its host under `telemetry_hosts` in rubric.yaml; if it asks a server that"
-    " the run itself starts, name it under `ignore_hosts`"
+    "\n  if this call sends telemetry, name its host in rubric.yaml: `calls: {HOST: telemetry}`; if it asks a server"
+    " that the run itself starts, `calls: {HOST: ignore}`"
 )
 _WITH_PLACEHOLDER = (
     "is not recorded, and was not sent, since it holds the placeholder of a token that a replay has handed out; empty"

@@ -34,11 +34,9 @@ def record_option(record: str | None, replay: str | None) -> RecordOption:
     return RecordOption("record", record)
 
 
-def check_record_option(record: str | None, replay: str | None, folder: Path) -> None:
-    """Refuse both options at once, and a misspelt `missing`; paths are below `folder`. Raises RecallError."""
-    if record is not None and replay is not None:
-        raise RecallError("--record and --replay exclude each other; --record=missing combines the two")
-    if record is None or record_option(record, replay).mode == "missing":
+def check_record_option(record: str | None, folder: Path) -> None:
+    """Refuse a misspelt `missing`; paths are below `folder`. Raises RecallError."""
+    if record is None or record_option(record, None).mode == "missing":
         return
     word, colon, rest = record.partition(":")
     if word.lower() == MISSING:

@@ -809,10 +809,11 @@ class Tape(Following):
                 f" none is known to be its own; {self.hint}"
             )
         names = ", ".join(headers)
+        ignored = ", ".join(f"header.{name}" for name in headers)
         return (
             f"{request.line} is recorded with several answers, and with other values of {names}, so that none is known"
             f" to be its own; add `match_headers: [{names}]` to rubric.yaml if the answer depends on it and record the"
-            f" case again, else `ignore_headers: [{names}]`; {self.hint}"
+            f" case again, else `volatile: [{ignored}]`; {self.hint}"
         )
 
     def _as_often(self, *requests: Request) -> str:
@@ -822,7 +823,7 @@ class Tape(Following):
         other = next((request for request in requests if not asks_model(request)), None)
         if other is None:
             return self.hint
-        line = f"repeatable_urls: ['{other.method} {without_query(other.url)}']"
+        line = f"calls: {{'{other.method} {without_query(other.url)}': repeatable}}"
         return f"{self.hint}; if it may be asked any number of times, add `{line}` to rubric.yaml"
 
 

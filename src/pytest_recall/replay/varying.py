@@ -11,7 +11,7 @@ import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from urllib.parse import unquote_plus, urlsplit
 
 import yaml
@@ -19,7 +19,17 @@ import yaml
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import one_line
 from pytest_recall.replay.equality import key_of_seen
-from pytest_recall.replay.matching import BODY, QUESTION, URL, Rules, SeenRequest, VolatileText, canonical
+from pytest_recall.replay.matching import (
+    BODY,
+    QUESTION,
+    URL,
+    Rules,
+    SeenRequest,
+    Volatile,
+    VolatileText,
+    canonical,
+    volatile_of,
+)
 from pytest_recall.replay.secrets import hidden
 from pytest_recall.replay.varying_text import Spot, differs_in_kinds_alone, fewest, is_wordless, spots
 
@@ -29,39 +39,6 @@ Requests = Mapping[str, Sequence[SeenRequest]]
 MOST_PATTERNS = 8
 """Patterns that are proposed for one field: what needs more stands beside words of the cases."""
 _SHOWN = 120
-_T = TypeVar("_T")
-
-
-def _together(one: tuple[_T, ...], other: tuple[_T, ...]) -> tuple[_T, ...]:
-    return tuple(dict.fromkeys([*one, *other]))
-
-
-class Volatile(NamedTuple):
-    """What may differ from recorded requests, as the settings of a rubric say it."""
-
-    fields: tuple[str, ...] = ()
-    query: tuple[str, ...] = ()
-    headers: tuple[str, ...] = ()
-    texts: tuple[VolatileText, ...] = ()
-
-    def joined(self, other: Volatile) -> Volatile:
-        """Return both together."""
-        return Volatile(
-            _together(self.fields, other.fields),
-            _together(self.query, other.query),
-            _together(self.headers, other.headers),
-            _together(self.texts, other.texts),
-        )
-
-    def settings(self) -> dict[str, list[Any]]:
-        """Return the settings of a rubric by name, those that say something."""
-        named: dict[str, list[Any]] = {
-            "volatile_fields": list(self.fields),
-            "volatile_query": list(self.query),
-            "volatile_text": [one._asdict() for one in self.texts],
-            "ignore_headers": list(self.headers),
-        }
-        return {name: values for name, values in named.items() if values}
 
 
 class Variation(NamedTuple):
@@ -81,7 +58,7 @@ class Variation(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types."""
         plain = {"place": self.place, "cases": list(self.cases), "first": self.first, "second": self.second}
-        return {**plain, "settings": self.ignored.settings() or None, "why": self.why or None}
+        return {**plain, "volatile": self.ignored.places(), "why": self.why or None}
 
 
 IN_AGENT = "no setting fits it; write it into the agent: let it take the value from a fixture"
@@ -126,12 +103,15 @@ class _Difference(NamedTuple):
 
     @property
     def field(self) -> str:
-        """Its field, as a rubric names it; empty where it has no name there."""
-        if self.part != _JSON:
-            return {_IN_URL: URL, _IN_BODY: BODY}.get(self.part, "")
-        if any(isinstance(one, str) and ("." in one or not one) for one in self.path):
+        """Its field in the JSON body, as a dotted path; empty where it has no such name."""
+        if self.part != _JSON or any(isinstance(one, str) and ("." in one or not one) for one in self.path):
             return ""
         return ".".join("*" if isinstance(one, int) else one for one in self.path)
+
+    @property
+    def rubric_place(self) -> str:
+        """The place of its text, as a rubric names it."""
+        return {_IN_URL: URL, _IN_BODY: BODY}.get(self.part) or f"{BODY}.{self.field}"
 
 
 _JSON = "json"
@@ -297,17 +277,17 @@ def _shown(value: Any) -> str:
 
 
 def _of_texts(differing: Iterable[_Difference], rules: Rules) -> Iterator[Variation]:
-    """Yield what varies within texts, by field: as few patterns as ignore it."""
-    by_field: dict[str, list[tuple[_Difference, Spot]]] = {}
+    """Yield what varies within texts, by place: as few patterns as ignore it."""
+    by_place: dict[str, list[tuple[_Difference, Spot]]] = {}
     for one in differing:
-        found = spots(one.first, one.second, rules.patterns(one.field))
-        by_field.setdefault(one.field, []).extend((one, spot) for spot in found)
-    for field, within in by_field.items():
+        found = spots(one.first, one.second, rules.patterns(one.rubric_place))
+        by_place.setdefault(one.rubric_place, []).extend((one, spot) for spot in found)
+    for place, within in by_place.items():
         patterns = fewest([spot.patterns for _, spot in within])
         few = len(set(patterns)) <= MOST_PATTERNS
         for (one, spot), pattern in zip(within, patterns, strict=True):
             if pattern and few:
-                ignored = Volatile(texts=(VolatileText(field, pattern),))
+                ignored = Volatile(texts=(VolatileText(place, pattern),))
                 shown = (next(iter(re.findall(pattern, text)), "") for text in (one.first, one.second))
                 first, second = map(_shown, shown)
                 yield Variation(one.place, (one.case_id,), first, second, ignored)
@@ -326,37 +306,25 @@ def grouped(every: Iterable[Variation]) -> list[Variation]:
     return list(groups.values())
 
 
-def rubric_lines(settings: Mapping[str, Sequence[Any]]) -> Iterator[str]:
-    """Yield settings as a rubric has them: a line for each that lists names, and for each value of another."""
-    for name, values in settings.items():
-        if all(isinstance(value, str) for value in values):
-            yield _yaml({name: values})
-        else:
-            yield f"{name}:"
-            yield from (f"  - {_yaml(value, flow=True)}" for value in values)
-
-
-def _yaml(value: Any, *, flow: bool | None = None) -> str:
-    text: str = yaml.safe_dump(value, default_flow_style=flow, width=10_000, allow_unicode=True, sort_keys=False)
-    return text.rstrip()
+def rubric_lines(places: Iterable[str | Mapping[str, str]]) -> Iterator[str]:
+    """Yield the setting `volatile` as a rubric has it, with a line for each place."""
+    yield "volatile:"
+    for place in places:
+        text: str = yaml.safe_dump(place, default_flow_style=False, width=10_000, allow_unicode=True)
+        yield f"  - {text.removesuffix('...' + chr(10)).rstrip()}"
 
 
 # Files between processes
 
 
 def volatile_in(text: str, name: str) -> Volatile:
-    """Return what may differ by the JSON of `Volatile.settings` in the file that messages call `name`.
+    """Return what may differ by the JSON of `Volatile.places` in the file that messages call `name`.
 
     Raises RecallError for anything else.
     """
     try:
-        plain = json.loads(text)
-        texts = tuple(VolatileText(one["field"], one["pattern"]) for one in plain.get("volatile_text", ()))
-        fields, query, headers = (
-            tuple(map(str, plain.get(key, ()))) for key in ("volatile_fields", "volatile_query", "ignore_headers")
-        )
-        return Volatile(fields, query, headers, texts)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return volatile_of(json.loads(text))
+    except (ValueError, TypeError, AttributeError, RecursionError):
         raise RecallError(f"{name}: does not say what may differ") from None
 
 

@@ -16,7 +16,6 @@ from pytest_recall.cli.common import (
     add_filters,
     case_paths,
     command,
-    context_of,
     counted,
     journals,
     place_of,
@@ -27,7 +26,6 @@ from pytest_recall.files.eval_directory import BENCHES, Place, find_place
 from pytest_recall.metrics.measures import JUDGED
 from pytest_recall.results.comparison import ALPHA, Comparison, compare, named_apart
 from pytest_recall.results.gates import RUNS
-from pytest_recall.runs.context import CommandLine
 from pytest_recall.trials.journal import read_journal
 
 SCORE_DETAILS = """\
@@ -348,12 +346,6 @@ def add_ratchet(commands: Commands) -> None:
         metavar="PART",
         help="a gate that there is not yet: scenario:NAME, dimension:NAME or all; may be repeated",
     )
-    parser.add_argument("--date", metavar="YYYY-MM-DD", help="the day to note in `since` (default: today in UTC)")
-    parser.add_argument(
-        "--pr",
-        metavar="NUMBER",
-        help="the pull request to note in `pr` (default: that of a GitHub workflow, else none)",
-    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_files(parser)
 
@@ -366,8 +358,8 @@ def run_ratchet(args: argparse.Namespace) -> int:
     from pytest_recall.schedule.state import current
 
     place = place_of(args)
-    context, rubric = context_of(place, CommandLine(date=args.date, pr=args.pr))
     name = place.name(place.rubric)
+    rubric = read_settings(place.rubric, name)
     files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
     check_unique(files)
     cases = {case.id: (case.scenario, case.dimension) for case in read_cases(files)}
@@ -378,7 +370,7 @@ def run_ratchet(args: argparse.Namespace) -> int:
     found = steps(rubric, added, records, cases, current(place).rows, args.runs)
     if lacking := [step for step in found if step.to is None and step.gate in added]:
         raise RecallError(*(f"--add: no gate for {one.gate.name} yet: {one.why}" for one in lacking))
-    raised = gates_text.raised(found, context.date.isoformat(), context.pr)
+    raised = gates_text.raised(found)
     if args.json:
         print(json.dumps(gates_text.ratchet_json(found, added, raised, runs=args.runs), indent=2, ensure_ascii=False))
         return 0

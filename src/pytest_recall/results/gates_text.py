@@ -13,13 +13,9 @@ from pytest_recall.results.scorecard import Scorecard
 from pytest_recall.results.standing import Standing
 
 
-def raised(steps: Iterable[GateStep], since: str, pr: str | None) -> list[Gate]:
-    """Return the gates that may be raised, or added, as they then are: since this day, by this pull request."""
-    return [
-        step.gate.model_copy(update={"at_least": step.to, "since": since, "pr": pr})
-        for step in steps
-        if step.to is not None
-    ]
+def raised(steps: Iterable[GateStep]) -> list[Gate]:
+    """Return the gates that may be raised, or added, as they then are."""
+    return [step.gate.model_copy(update={"at_least": step.to}) for step in steps if step.to is not None]
 
 
 def ratchet_lines(steps: Iterable[GateStep], added: Sequence[Gate]) -> Iterator[str]:
@@ -63,7 +59,6 @@ def _as_json(step: GateStep, added: Sequence[Gate]) -> dict[str, Any]:
     return {
         "scenario": gate.scenario,
         "dimension": gate.dimension,
-        "metric": gate.metric,
         "at_least": None if gate in added else gate.at_least,
         "raised_to": step.to,
         "why": step.why,
@@ -105,26 +100,14 @@ def gates_json(standing: Standing) -> dict[str, Any]:
 def line(standing: Standing) -> str:
     """Return how a gate stands, in one line."""
     gate = standing.gate
-    informs = ", only informs" if gate.informs else ""
-    asked = f"{percent(gate.at_least)} asked{_provenance(standing)}"
+    asked = f"{percent(gate.at_least)} asked"
     if standing.rate is None or standing.interval is None:
         none = f"none of {plural(standing.cases, 'case')}" if standing.cases else "no case is under it"
-        return f"gate `{gate.name}` {standing.status}{informs}: {none}; {asked}"
+        return f"gate `{gate.name}` {standing.status}: {none}; {asked}"
     low, high = standing.interval
     apart = f", {standing.apart} in quarantine left out" if standing.apart else ""
     return (
-        f"gate `{gate.name}` {standing.status}{informs}: {percent(standing.rate)} of {standing.verdicts} last verdicts"
+        f"gate `{gate.name}` {standing.status}: {percent(standing.rate)} of {standing.verdicts} last verdicts"
         f" passed (95 %: {percent(low)} to {percent(high)}), {standing.fresh} of them fresh,"
         f" of {plural(standing.cases, 'case')}{apart}; {asked}"
     )
-
-
-def _provenance(standing: Standing) -> str:
-    gate = standing.gate
-    told = [
-        f"since {gate.since}" if gate.since else "",
-        f"#{gate.pr}" if gate.pr else "",
-        f"by {gate.owner}" if gate.owner else "",
-    ]
-    known = ", ".join(part for part in told if part)
-    return f" ({known})" if known else ""

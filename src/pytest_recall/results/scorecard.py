@@ -410,7 +410,7 @@ def _not_evaluated(trial: Trial) -> NotEvaluated:
 
 
 def _decides(header: Header, trial: Trial) -> bool:
-    return not header.by_change or trial.reason in OF_CHANGE
+    return not header.knows_change or trial.reason in OF_CHANGE
 
 
 # What most runs have nothing of is not imported for them: it is paid for by each run.
@@ -505,10 +505,11 @@ def troubles(record: Record, card: Scorecard, allowed: float) -> list[str]:
     if header.shard:
         found.append(f"this is shard {header.shard} alone; join all of them with `recall ci merge`")
     errors, skipped = (card.with_outcome(outcome) for outcome in (Outcome.ERROR, Outcome.SKIPPED))
-    errors, skipped = ([one for one in some if _is_left(header, one)] for some in (errors, skipped))
     # Questions of a dataset that no judge at hand can decide are skipped, and its table counts them.
     skipped = [result for result in skipped if result.trial.reason not in UNSCHEDULED]
     not_run = awaited(header, card.not_run, record.stop)
+    if header.knows_change:  # Those that decide are said to be not evaluated.
+        errors, skipped = [], []
     chosen = len(card.results) + len(card.not_run)
     most = most_allowed(allowed, chosen)
     kinds = {"error": len(errors), "skipped": len(skipped), NOT_RUN: len(not_run)}
@@ -533,26 +534,12 @@ def awaited(header: Header, left: Iterable[tuple[str, str]], stop: RunStop | Non
     A change is decided by the cases that it affects, and what a person leaves out by `--deselect` is not waited for.
     """
     excluded = frozenset(() if stop is None else stop.excluded)
-    return [
-        (case_id, reason)
-        for case_id, reason in left
-        if case_id not in excluded and (not header.knows_change or _waits_for(header, reason))
-    ]
+    return [] if header.knows_change else [pick for pick in left if pick[0] not in excluded]
 
 
 def most_allowed(allowed: float, chosen: int) -> int:
     """Return how many of the chosen cases may have no verdict, where `allowed` is a number or below 1 a share."""
     return int(allowed * chosen) if 0 < allowed < 1 else int(allowed)
-
-
-def _is_left(header: Header, result: CaseResult) -> bool:
-    """Whether a case without a verdict is one of those that decide, and none that is said to be not evaluated."""
-    return not header.knows_change or _waits_for(header, result.trial.reason)
-
-
-def _waits_for(header: Header, reason: str) -> bool:
-    """Whether the check of a change waits for a verdict that is not of the change."""
-    return header.due_blocks and reason not in OF_CHANGE
 
 
 def is_incomplete(header: Header, card: Scorecard) -> bool:

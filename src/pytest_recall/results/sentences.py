@@ -173,8 +173,8 @@ def outside_line(calls: Mapping[str, int]) -> str:
     counts = listed(f"{call} ({count})" for call, count in sorted(calls.items()))
     return (
         f"{plural(sum(calls.values()), 'call')} outside of any case, which a replay refuses, not recorded: {counts};"
-        " let a fixture make what a case needs, and name a host that takes telemetry under `telemetry_hosts` in"
-        " rubric.yaml"
+        " let a fixture make what a case needs, and name a host that takes telemetry in rubric.yaml:"
+        " `calls: {HOST: telemetry}`"
     )
 
 
@@ -200,7 +200,7 @@ def to_match_line(header: str, names: Sequence[str]) -> str:
     return (
         f"{names[0]}{more}: equal calls with another `{header}` were answered otherwise, and a replay tells them apart"
         f" by it; add `match_headers: [{header}]` to rubric.yaml if the answer depends on it, else"
-        f" `ignore_headers: [{header}]`"
+        f" `volatile: [header.{header}]`"
     )
 
 
@@ -211,7 +211,7 @@ def by_credential_line(header: str, names: Sequence[str]) -> str:
         f"{names[0]}{more}: calls that differ in nothing but the credential in `{header}` were answered otherwise, and"
         " nothing of a credential is recorded, so that a replay gives their answers in the order of the recording; give"
         " each user a case, or a header or a parameter that names the user, else add"
-        f" `ignore_headers: [{header}]` to rubric.yaml"
+        f" `volatile: [header.{header}]` to rubric.yaml"
     )
 
 
@@ -225,7 +225,7 @@ def nothing_recorded_line(
     """Return that a run which was to record has recorded nothing of any case, and what its cases did instead."""
     seen = {
         "telemetry": _counted(telemetry),
-        "calls to hosts under `ignore_hosts`": _counted(ignored),
+        "calls to ignored hosts": _counted(ignored),
         "clients that are not recorded": _counted(clients),
         "programs": listed(programs),
     }
@@ -248,7 +248,7 @@ def past_lines(programs: Iterable[str], clients: Mapping[str, int], named: Named
             line += f"; for those that ask no model and may start there, have in rubric.yaml: {setting}"
         lines.append(line)
     if clients:
-        unseen = "nothing of it is recorded, and a replay refuses them, except to hosts under `ignore_hosts`"
+        unseen = "nothing of it is recorded, and a replay refuses them, except to hosts that rubric.yaml has ignored"
         lines.append(f"clients that cases asked by: {_counted(clients)}; {unseen}")
     return lines
 

@@ -53,7 +53,7 @@ class Standing(NamedTuple):
 
     def stops(self, blocks: Blocks) -> bool:
         """Whether it blocks a merge under the rule `blocks`."""
-        if self.gate.informs or blocks == "never":
+        if blocks == "never":
             return False
         return self.status == "missed" or (self.status != "held" and blocks == "incomplete")
 
@@ -116,8 +116,6 @@ def loosened(before: Iterable[Gate], now: Iterable[Gate]) -> list[str]:
             continue
         if new.at_least < old.at_least:
             told.append(f"gate `{old.name}` lowered from {old.at_least:g} to {new.at_least:g} by this change")
-        if new.informs and not old.informs:
-            told.append(f"gate `{old.name}` only informs since this change")
         if new.verdicts > old.verdicts:
             told.append(f"gate `{old.name}` needs {new.verdicts} verdicts since this change, and not {old.verdicts}")
     return told

@@ -25,20 +25,8 @@ from pytest_recall.trials.trial import Row
 
 _QUEUE = re.compile(r"refs/heads/gh-readonly-queue/(.+)/pr-\d+-[0-9a-f]+")
 
-OF_BASE = (
-    "blocks",
-    "due_blocks",
-    "budget",
-    "no_verdict_allowed",
-    "recording",
-    "branch_recordings",
-    "replay",
-    "cassette_kinds",
-)
-OF_REQUESTS = (
-    *("volatile_fields", "volatile_query", "volatile_text", "match_headers", "ignore_headers"),
-    *("ignore_hosts", "repeatable_urls", "telemetry_hosts"),
-)
+OF_BASE = ("blocks", "budget", "no_verdict_allowed", "recording", "replay")
+OF_REQUESTS = ("volatile", "match_headers", "calls")
 
 
 def default_branch(repository: Repository, environ: Mapping[str, str]) -> str:

@@ -77,7 +77,7 @@ class Context(NamedTuple):
 
 
 def resolve(asked: CommandLine, env: Mapping[str, str], rubric: Settings, today: date) -> Context:
-    """Return the context: the command line first, then the environment, then the rubric.
+    """Return the context: the command line first, then the environment; the model may be the rubric's.
 
     `today` is the caller's date in UTC. Without a seed the pull request's number is the
     seed, so that each push to it draws the same new cases; without one, the date is.
@@ -85,7 +85,7 @@ def resolve(asked: CommandLine, env: Mapping[str, str], rubric: Settings, today:
     """
     pr = asked.pr or _pull_request(env)
     day = parse_date(asked.date) if asked.date else today_in(env, today)
-    mode: Mode = rubric.mode
+    mode: Mode = "pr"
     if asked.mode is not None:
         mode = parse_mode(asked.mode)
     elif env.get("GITHUB_EVENT_NAME") == "schedule":

@@ -53,7 +53,7 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
         known or {},
         gradings,
         header.baselines,
-        by_change=header.by_change,
+        by_change=header.knows_change,
         judge_code=_judge_code(header),
         as_base=header.as_base,
         request_changes=dict(header.request_changes),

@@ -190,7 +190,7 @@ class Plan:
 
     def decides(self, case_id: str) -> bool:
         """Whether the verdict on a case decides the check: where the change is known, only what it affects does."""
-        if not self.knows_change or self.rubric.due_blocks:
+        if not self.knows_change:
             return True
         return self.reasons.get(case_id, OF_CHANGE[-1]) in OF_CHANGE
 
@@ -404,7 +404,6 @@ class Plan:
             swapped=self.swapped,
             quarantined=tuple(self.quarantined),
             lapses=self.rubric.quarantine_lapses,
-            quarantine_days=self.rubric.quarantine_days,
             baselines=self.baselines,
             batch=self.batch,
             observed=tuple((pick.case_id, pick.reason) for pick in self.observed),
@@ -434,7 +433,6 @@ class Plan:
             request_changes=() if self.changes is None else tuple(self.changes.request_changes.items()),
             not_compared=self.not_compared,
             knows_change=self.knows_change,
-            due_blocks=self.rubric.due_blocks,
             allowed=self.rubric.no_verdict_allowed,
             affected=() if self.changes is None else self.changes.touched,
             replayed=None if self.changes is None else self.changes.summary,

@@ -30,9 +30,6 @@ FREE = frozenset(
         "no_verdict_allowed",
         "prices",
         "rate_limits",
-        "batch",
-        "max_cassette_age",
-        "outage_limit",
     )
 )
 """Settings that decide no verdict, so that they may change while a run is put off."""

@@ -73,7 +73,7 @@ def review(row: Row | None, trial: Trial, today: date, quarantine: Quarantine | 
         failed = failed._replace(lapses=failed.lapses + 1)
         if quarantine is None or failed.lapses < quarantine.after or failed.quarantined:
             return failed
-        until = today + timedelta(days=quarantine.days)
+        until = today + timedelta(days=QUARANTINE_DAYS)
         return failed._replace(quarantined=today, until=until, owner=quarantine.owner)
     if row is None:
         fresh = _placed(1, 1, row, trial, today)
@@ -178,6 +178,4 @@ def back_in_box_1(row: Row, today: date) -> Row:
 
 def quarantine_of(header: Header) -> Quarantine | None:
     """Return when a run sets a case apart, or None if it never does."""
-    return (
-        None if header.lapses is None else Quarantine(header.lapses, header.owner or "no owner", header.quarantine_days)
-    )
+    return None if header.lapses is None else Quarantine(header.lapses, header.owner or "no owner")

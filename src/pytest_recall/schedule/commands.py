@@ -11,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from pytest_recall.cases.case_file import CaseFile, check_unique
+from pytest_recall.cases.settings_fields import QUARANTINE_DAYS
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import (
     Commands,
@@ -300,7 +301,7 @@ def apply_run(place: Place, folder: Path, record: Record, *, write: bool = True)
 QUARANTINE_DETAILS = """\
 A case in quarantine is run as before and its box moves, but its failures do not fail the run.
 Every scorecard lists it. A run puts a case into quarantine at its `quarantine_lapses`-th lapse, and
-releases it when it has passed three times in a row, or after `quarantine_days`: from then on its
+releases it when it has passed three times in a row, or after 30 days: from then on its
 failures count again.
 
   recall state quarantine                       list them
@@ -321,7 +322,7 @@ def add_quarantine(commands: Commands) -> None:
     )
     parser.add_argument("case_id", nargs="?", metavar="CASE-ID", help="the case")
     parser.add_argument("--release", action="store_true", help="end the quarantine of the case")
-    parser.add_argument("--days", type=days, metavar="N", help="for how long, from today on (default: by rubric.yaml)")
+    parser.add_argument("--days", type=days, metavar="N", help="for how long, from today on (default: 30)")
     parser.add_argument("--owner", metavar="NAME", help="who looks at the case (default: the owner of rubric.yaml)")
 
 
@@ -376,7 +377,7 @@ def _change_quarantine(place: Place, args: argparse.Namespace) -> int:
     else:
         owner = args.owner or rubric.owner
         since = row.quarantined or today
-        until = today + timedelta(days=args.days or rubric.quarantine_days)
+        until = today + timedelta(days=args.days or QUARANTINE_DAYS)
         row = row._replace(quarantined=since, until=until, owner=owner)
         told = f"{args.case_id}: in quarantine since {since} until {until}, {owner} looks at it"
     apart = Apart(args.case_id, row.quarantined, row.until, row.owner)

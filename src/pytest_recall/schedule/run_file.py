@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pytest_recall.cases.settings_fields import QUARANTINE_DAYS, Quarantine
+from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.coerce import typed
 from pytest_recall.files.disk import create_text, read_text
@@ -77,11 +77,7 @@ def parse_run_file(text: str, name: str) -> Events:
             date=date_of(plain["date"], "date"),
             quarantine=None
             if quarantine is None
-            else Quarantine(
-                count_of(quarantine["lapses"], "lapses"),
-                str(quarantine["owner"]),
-                count_of(quarantine.get("days", QUARANTINE_DAYS), "days"),
-            ),
+            else Quarantine(count_of(quarantine["lapses"], "lapses"), str(quarantine["owner"])),
         )
         verdicts: list[Event] = []
         apart: list[Apart] = []
@@ -208,8 +204,7 @@ def run_file_text(events: Events, before: Mapping[str, Row] | None = NO_ROWS) ->
         "trials": events.trials,
         "model": events.model,
         "reset": events.reset or None,
-        "quarantine": events.quarantine
-        and {"lapses": events.quarantine.after, "days": events.quarantine.days, "owner": events.quarantine.owner},
+        "quarantine": events.quarantine and {"lapses": events.quarantine.after, "owner": events.quarantine.owner},
         "change": events.change or None,
         "affected": list(events.affected) or None,
         "unanswered": list(events.unanswered) or None,

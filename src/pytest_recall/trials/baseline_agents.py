@@ -189,6 +189,10 @@ class PlainModel:
         return Answer(text=reply.text, usage=_usage([*before, reply]))
 
 
+WINDOW = 80_000
+"""The estimated tokens that the turns of a shipped baseline may have, a third of their characters."""
+
+
 def arm(name: str, model: PlainModel, window: int) -> Callable[[Any], Answer]:
     """Return the agent of a shipped baseline; `window` are the estimated tokens that its turns may have."""
     if name == "raw":

@@ -126,7 +126,7 @@ def _change(own: Mapping[str, Trial], other: Mapping[str, Trial]) -> Change | No
 
 SHIPPED: Mapping[str, str] = {
     "raw": "the whole conversation is sent to the model under test",
-    "tail-window": "the newest turns that fit `baseline_window`; the older ones are dropped",
+    "tail-window": "the newest turns that fit 80,000 tokens; the older ones are dropped",
     "compaction": "the same, with a summary by the model in place of the older turns",
     "no-memory": "the last turn of the user alone",
 }

@@ -39,13 +39,13 @@ def player_of(rubric: Settings, mode: CassetteMode, ways: Mapping[CallKind, Way]
 
     `ways` are those of other kinds of calls.
     """
-    every: dict[CallKind, Way] = {**rubric.cassette_kinds, "judge": "cassette", **ways}
+    every: dict[CallKind, Way] = {"judge": "cassette", **ways}
     player = Player(
         mode,
         every,
-        ignored=rubric.ignore_hosts,
+        ignored=rubric.calls_that("ignore"),
         programs=rubric.replay.programs,
-        telemetry=rubric.telemetry_hosts,
+        telemetry=rubric.calls_that("telemetry"),
         redact=rubric.redactor(os.environ).redacted,
     )
     if rubric.rate_limits:
@@ -151,7 +151,7 @@ def taped(
     if tape.misses or tape.problems:
         raise RecallError(*tape.misses, *tape.problems)
     cassettes.finish(tape, name)
-    setting = place_of_setting(place.rubric, place.name(place.rubric), "ignore_hosts")
+    setting = place_of_setting(place.rubric, place.name(place.rubric), "calls")
     for line in let_through_lines(let_through_of(player, tape), setting):
         tell(line)
     if tape.problems:

@@ -57,8 +57,8 @@ def let_through_words(let_through: LetThrough) -> str:
 
 
 def let_through_lines(let_through: LetThrough, rubric: str) -> list[str]:
-    """Return what was called that the setting `ignore_hosts` lets through, which stands at `rubric`, or `programs`."""
-    lines, by = [], f"which `ignore_hosts` of {rubric} lets through"
+    """Return what was called that the setting `calls` has ignored, which stands at `rubric`, or `programs` let run."""
+    lines, by = [], f"which `calls` of {rubric} lets through"
     if count := sum(let_through.calls.values()):
         hosts = listed(let_through.calls) if len(let_through.calls) == 1 else _by_count(let_through.calls)
         are = "is" if count == 1 else "are"

@@ -216,8 +216,7 @@ class Header(NamedTuple):
     quarantined: tuple[SetApart, ...] = ()
     """Those of all cases that are set apart."""
     lapses: int | None = None
-    """After how many lapses a case is set apart, for `quarantine_days`; None for never."""
-    quarantine_days: int = 30
+    """After how many lapses a case is set apart; None for never."""
     baselines: tuple[str, ...] = ()
     """The agents that are asked beside the one under test."""
     batch: bool = False
@@ -242,8 +241,6 @@ class Header(NamedTuple):
     lost: tuple[LostShard, ...] = ()
     """Those of these shards of which not all was run."""
     blocks: str = ""
-    """The rubric's setting of this name, which the run is held to."""
-    due_blocks: bool = False
     """The rubric's setting of this name, which the run is held to."""
     allowed: float = 0
     """The rubric's `no_verdict_allowed`, which the run is held to."""
@@ -352,11 +349,6 @@ class Header(NamedTuple):
         """Whether it asked the cases of an eval set; the questions of a dataset or a persona are on no schedule."""
         return self.source_kind == "cases"
 
-    @property
-    def by_change(self) -> bool:
-        """Whether the check is decided by the cases that the change affects, and by no other."""
-        return self.knows_change and not self.due_blocks
-
 
 class Told(NamedTuple):
     """What a memory was told just before the questions of a checkpoint."""
@@ -416,7 +408,7 @@ class LetThrough(NamedTuple):
     """What the rubric lets through a recording or a replay: nothing of it is recorded, or counted in the cost."""
 
     calls: Mapping[str, int] = MappingProxyType({})
-    """How many calls went to hosts under `ignore_hosts`, by host."""
+    """How many calls went to ignored hosts, by host."""
     places: tuple[str, ...] = ()
     """Where other clients have connected to such hosts, each as `host:port`."""
     programs: tuple[str, ...] = ()

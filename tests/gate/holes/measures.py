@@ -159,21 +159,21 @@ MEASURES = [
             "--maxfail=1",
             "--lf",
             "-n 2",
-            "--recall-budget=0.000001",
+            "--budget=0.000001",
             "--recall-pr=77",
             "--record=missing --recall-dry-run",
             "--replay --recall-trust-replays",
             "--recall-seed=1",
-            "--recall-model=other",
+            "--model=other",
         )
     ),
     *(
         Hole(f"options{options.replace(' ', '')}", (BREAKS_THREE, with_options(options)), ends_early=True)
-        for options in ("--ignore=eval/cases.jsonl", "--recall-dry-run", "--recall-resume", "--recall-dimensions=tone")
+        for options in ("--ignore=eval/cases.jsonl", "--recall-dry-run", "--recall-resume", "--dimensions=tone")
     ),
     Hole(
-        "options--recall-scenarios=prices",
-        (prompt_ends("Be kind. Refuse items 7 to 7."), with_options("--recall-scenarios=prices")),
+        "options--scenarios=prices",
+        (prompt_ends("Be kind. Refuse items 7 to 7."), with_options("--scenarios=prices")),
         frozenset({case_id(7)}),
     ),
     Hole("options--recall-shard=1/12", (BREAKS_THREE, with_options("--recall-shard=1/12"))),
@@ -186,7 +186,7 @@ MEASURES = [
         "rubric-ignores-the-prompt",
         (
             BREAKS_THREE,
-            Written(RUBRIC, "volatile_text: [{field: messages.*.content, pattern: 'You are.*'}]\n", append=True),
+            Written(RUBRIC, "volatile: [{body.messages.*.content: 'You are.*'}]\n", append=True),
         ),
     ),
     Hole("rubric-records-nothing", (BREAKS_THREE, Written(RUBRIC, "recording: 'off'\n", append=True))),

@@ -20,8 +20,8 @@ from pytest_recall.replay import other_date
 from pytest_recall.replay.cassette_library import Library
 from pytest_recall.replay.commands.listing import add_folder, library_of
 from pytest_recall.replay.dry_runs import DryRunProcess, run_together
-from pytest_recall.replay.matching import SeenRequest
-from pytest_recall.replay.varying import Variation, Volatile, from_lines, grouped, rubric_lines, variations
+from pytest_recall.replay.matching import SeenRequest, Volatile
+from pytest_recall.replay.varying import Variation, from_lines, grouped, rubric_lines, variations
 from pytest_recall.schedule.changes import NAME as FINDINGS
 from pytest_recall.schedule.changes import Changes, ReplayState, from_text, wanted_text
 
@@ -107,15 +107,13 @@ def run_varying(args: argparse.Namespace) -> int:
     undecided = {**_undecided(second.changes), **_undecided(first.changes)}
     count = len(first.changes.findings) - len(first.changes.ids(ReplayState.NOT_RECORDED))
     if args.json:
-        print(
-            json.dumps(_plain(found, _settings(rubric.model_dump(mode="json"), volatile), count, undecided), indent=2)
-        )
+        print(json.dumps(_plain(found, [*rubric.volatile, *volatile.places()], count, undecided), indent=2))
         return int(bool(found))
     for one in found:
         print("\n".join(_lines(one)))
-    if settings := _settings(rubric.model_dump(mode="json"), volatile):
-        print(f"\nfor {place.name(place.rubric)}, in place of what it has under these names:\n")
-        print("\n".join(rubric_lines(settings)))
+    if volatile != Volatile():
+        print(f"\nfor {place.name(place.rubric)}, in place of what it has under `volatile`:\n")
+        print("\n".join(rubric_lines([*rubric.volatile, *volatile.places()])))
         print()
     for why, case_ids in _by_reason(undecided).items():
         print(f"{plural(len(case_ids), 'case')} {why}: {listed(case_ids)}")
@@ -135,7 +133,7 @@ def _both(replays: _Replays, volatile: Volatile, number: int) -> tuple[_Replay, 
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         (scratch / "wanted.json").write_text(wanted_text(replays.cases), encoding="utf-8")
-        (scratch / "ignoring.json").write_text(json.dumps(volatile.settings()), encoding="utf-8")
+        (scratch / "ignoring.json").write_text(json.dumps(volatile.places()), encoding="utf-8")
         runs = []
         for turn, (name, seconds) in enumerate((("first", 0.0), ("second", other_date.LATER.total_seconds()))):
             own = scratch / name
@@ -149,9 +147,8 @@ def _both(replays: _Replays, volatile: Volatile, number: int) -> tuple[_Replay, 
 
 
 def _command(replays: _Replays, scratch: Path, own: Path, seconds: float) -> list[str]:
-    folder = f":{replays.cassettes}" if replays.cassettes else ""
     command = [sys.executable, "-m", "pytest", "-p", "recall", *replays.paths, f"--recall-dir={replays.eval_dir}"]
-    command += [f"--recall-record=missing{folder}", "--recall-dry-run", "--recall-mode=all"]
+    command += [f"--recall-dry-run-cassettes={replays.cassettes or ''}", "--recall-dry-run", "--recall-mode=all"]
     command += [f"--recall-dry-run-file={own / FINDINGS}", f"--recall-dry-run-requests={own}"]
     command += [f"--recall-dry-run-ignoring={scratch / 'ignoring.json'}"]
     command += [f"--recall-dry-run-of={scratch / 'wanted.json'}"] if replays.cases else []
@@ -182,30 +179,24 @@ def _by_reason(undecided: dict[str, str]) -> dict[str, list[str]]:
     return {why: sorted(one for one in undecided if undecided[one] == why) for why in sorted(set(undecided.values()))}
 
 
-def _settings(rubric: dict[str, Any], volatile: Volatile) -> dict[str, list[Any]]:
-    """Return the settings of the rubric that would change, whole."""
-    return {name: [*rubric[name], *values] for name, values in volatile.settings().items()}
-
-
 def _lines(one: Variation) -> Iterable[str]:
     """Yield what is to say of one place."""
     yield f"{one.place}: “{one.first}” → “{one.second}”"
     yield f"  in {plural(len(one.cases), 'case')}: {listed(one.cases)}"
-    settings = one.ignored.settings()
-    if not settings:
+    if places := one.ignored.places():
+        yield from (f"  {line}" for line in rubric_lines(places))
+    else:
         yield f"  {one.why}"
-    for line in rubric_lines(settings):
-        yield f"  {line}"
 
 
 def _plain(
-    found: Iterable[Variation], settings: dict[str, list[Any]], count: int, undecided: dict[str, str]
+    found: Iterable[Variation], places: list[str | dict[str, str]], count: int, undecided: dict[str, str]
 ) -> dict[str, Any]:
     return {
         "version": 1,
         "later_seconds": other_date.LATER.total_seconds(),
         "cases": count,
         "varying": [one.to_json() for one in found],
-        "rubric": settings,
+        "volatile": places,
         "undecided": undecided,
     }
