@@ -100,7 +100,7 @@ def test_a_replay_that_moves_boxes_misses_it(pytester: pytest.Pytester, upstream
 
 def test_a_header_that_the_rubric_ignores_affects_nothing(pytester: pytest.Pytester, upstream: Upstream) -> None:
     checkout = recorded(varying(upstream, "one"), pytester)
-    rubric = {"eval/rubric.yaml": "owner: us\nignore_headers: [x-variant]\n"}
+    rubric = {"eval/rubric.yaml": "owner: us\nvolatile: [header.x-variant]\n"}
     varying(upstream, "other").with_files(rubric).at(pytester)
     checkout.run(*DRY)
     assert {one["state"] for one in found(checkout).values()} == {"unaffected"}

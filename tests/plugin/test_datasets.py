@@ -158,9 +158,7 @@ def test_questions_are_chosen_as_cases_are(pytester: pytest.Pytester) -> None:
 def test_a_conversation_is_stored_once(pytester: pytest.Pytester) -> None:
     asked = "questions: ['conv-1:q1', 'conv-1:q2', 'conv-2:q1', 'conv-2:q2']\n"
     text = file(f"memory: python:client:Private\n{asked}")
-    checkout = PROJECT.with_files(
-        {FILE: text, "client.py": LOGGED, "eval/rubric.yaml": "owner: us\nmemory_probe: 0\n"}
-    ).at(pytester)
+    checkout = PROJECT.with_files({FILE: text, "client.py": LOGGED}).at(pytester)
     checkout.run(FILE)
     noted = (checkout.path / "calls.txt").read_text().splitlines()
     assert (noted.count("reset"), noted.count("store")) == (2, 49)

@@ -56,8 +56,8 @@ def test_two_files_with_one_id_stop_the_run(pytester: pytest.Pytester) -> None:
 
 
 def test_a_broken_rubric_stops_the_run(pytester: pytest.Pytester) -> None:
-    checkout = SET.with_files({"eval/rubric.yaml": "owner: us\nmode: nightli\n"}).at(pytester)
-    sentence = "eval/rubric.yaml:2: mode: 'nightli' is unknown; did you mean `nightly`?"
+    checkout = SET.with_files({"eval/rubric.yaml": "owner: us\nblocks: nevr\n"}).at(pytester)
+    sentence = "eval/rubric.yaml:2: blocks: 'nevr' is unknown; did you mean `never`?"
     assert_refused(checkout, checkout.run("eval", "-n2"), sentence)
 
 

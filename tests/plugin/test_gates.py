@@ -25,7 +25,7 @@ def codes(checkout: Checkout, *args: str) -> tuple[int, int]:
     return int(result.ret), int(checkout.recall("score").ret)
 
 
-REFUNDS: dict[str, Any] = {"scenario": "refunds", "at_least": 0.9, "since": "2026-03-01", "pr": "123", "owner": "ana"}
+REFUNDS: dict[str, Any] = {"scenario": "refunds", "at_least": 0.9}
 TEN = [case(f"r{n}", scenario="refunds") for n in range(10)]
 PASSED = {f"r{n}": row(3, due=IN[7]) for n in range(10)}
 KNOWN: dict[str, Any] = {"failure_note": "exact: no", "failure_pr": "9"}
@@ -39,7 +39,7 @@ def test_a_gate_is_missed_though_every_case_of_the_slice_passes(pytester: pytest
     assert result.ret == FAILED
     told = (
         "gate `refunds` missed: 80.0 % of 10 last verdicts passed (95 %: 49.0 % to 94.3 %), 1 of them fresh,"
-        " of 10 cases; 90.0 % asked (since 2026-03-01, #123, by ana)"
+        " of 10 cases; 90.0 % asked"
     )
     assert told in result.outlines
     again = checkout.recall("score", "latest")
@@ -51,7 +51,7 @@ def test_a_gate_is_missed_though_every_case_of_the_slice_passes(pytester: pytest
     assert checkout.journal().exit_code == FAILED
 
 
-def test_a_gate_that_holds_or_only_informs_or_knows_too_little_lets_it_pass(pytester: pytest.Pytester) -> None:
+def test_a_gate_that_holds_or_knows_too_little_lets_it_pass(pytester: pytest.Pytester) -> None:
     rows = {**PASSED, "r0": row(1)}
     tone = {"dimension": "tone", "at_least": 1.0}
     project = gated(ECHOING.with_cases(*TEN, case("t", dimension="tone")), REFUNDS, tone, new_traffic_sample=0)
@@ -61,10 +61,6 @@ def test_a_gate_that_holds_or_only_informs_or_knows_too_little_lets_it_pass(pyte
     assert any(line.startswith("gate `refunds` held: 100.0 % of 10 last verdicts passed") for line in lines)
     assert "gate `tone` too few verdicts: none of 1 case; 100.0 % asked" in lines
     assert int(checkout.recall("score", "--fail-on", "incomplete").ret) == 1
-    informs = gated(project, {**REFUNDS, "informs": True}).with_state(**{**rows, "r1": row(1, **KNOWN)})
-    failing_one = [failing("r1", scenario="refunds") if one["id"] == "r1" else one for one in TEN]
-    other = informs.with_cases(*failing_one).at(pytester)
-    assert (int(other.run("eval").ret), int(other.recall("score").ret)) == (OK, 0)
 
 
 def test_a_gate_that_no_case_is_under_fails_a_run_over_all_files(pytester: pytest.Pytester) -> None:
@@ -79,7 +75,7 @@ def test_a_gate_that_no_case_is_under_fails_a_run_over_all_files(pytester: pytes
     alone = checkout.run("eval", day=IN[1])
     assert (int(alone.ret), [line for line in alone.outlines if "gates:" in line]) == (1, [told])
     [line] = [line for line in alone.outlines if line.startswith("gate `refund` ")]
-    assert line.startswith("gate `refund` too few verdicts: no case is under it; 90.0 % asked (since")
+    assert line.startswith("gate `refund` too few verdicts: no case is under it; 90.0 % asked")
     chosen = checkout.run("eval/cases.yaml::r")
     assert "gates:" not in chosen.stdout.str()
 

@@ -52,6 +52,6 @@ return " ".join(str(done.json()["number"]) for done in asked)"""
     kept = [path.read_bytes() for path in (checkout.path / "eval").rglob("*") if path.suffix in (".ndjson", ".jsonl")]
     assert kept
     assert not any(b"of-ana-7" in text or b"of-ben-8" in text for text in kept)
-    rubric = "owner: ana\nblocks: failure\nignore_headers: [x-api-key]\n"
+    rubric = "owner: ana\nblocks: failure\nvolatile: [header.x-api-key]\n"
     (checkout.path / "eval/rubric.yaml").write_text(rubric)
     assert "x-api-key" not in checkout.run_afresh("eval", "--record", "--recall-mode=all").stdout.str()

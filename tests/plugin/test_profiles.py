@@ -168,9 +168,7 @@ def test_calls_are_recorded_and_replayed(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     checkout = made(pytester, models={"judge": grader.selector})
-    (pytester.path / "eval/rubric.yaml").write_text(
-        "owner: ada\njudge: {preflight: 'off'}\ncassette_kinds: {judge: cassette}\n"
-    )
+    (pytester.path / "eval/rubric.yaml").write_text("owner: ada\njudge: {preflight: 'off'}\n")
     two = "3d/q001 or 3d/q002"
     checkout.run(FILE, "-k", two, "--record").assert_outcomes(passed=2)
     recorded = len(grader.bodies)

@@ -115,7 +115,7 @@ class TestWhoeverCatchesIt:
 
     def test_a_judge_that_is_replayed_cannot_hide_one(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         judge = "\n\n@pytest.fixture\ndef judge_kind():\n    return lambda answer, case: bool({})\n"
-        rubric = {"eval/rubric.yaml": "owner: me\ncassette_kinds: {judge: cassette}\n"}
+        rubric = {"eval/rubric.yaml": "owner: me\n"}
         base = talking(upstream, agent("return 'x'") + judge.format("httpx2_sync('fine?')"))
         checkout = base.with_files(rubric).with_cases(asking("a", judges=["kind"])).at(pytester)
         checkout.run("eval", "--record").assert_outcomes(passed=1)

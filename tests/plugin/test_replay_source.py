@@ -25,7 +25,6 @@ from tests.helpers.upstream import Upstream, numbers
 
 pytest.importorskip("httpx2")
 
-Workers = tuple[str, ...]
 JUDGE = """
 
 @pytest.fixture
@@ -94,23 +93,19 @@ class TestEvidence:
 
 
 class TestKinds:
-    """An agent and its judge are replayed, unless the rubric or the command line says otherwise."""
+    """An agent and its judge are replayed, unless the command line says otherwise."""
 
     @staticmethod
-    def project(upstream: Upstream, kinds: str = "") -> Project:
-        """Return a project whose judge asks the upstream as well, under this policy."""
-        base = talking(upstream, agent("return httpx2_sync(question)") + JUDGE).with_cases(asking("a", judges=["kind"]))
-        return base.with_files({"eval/rubric.yaml": f"owner: me\ncassette_kinds: {{{kinds}}}\n"})
+    def project(upstream: Upstream) -> Project:
+        """Return a project whose judge asks the upstream as well."""
+        return talking(upstream, agent("return httpx2_sync(question)") + JUDGE).with_cases(asking("a", judges=["kind"]))
 
-    @pytest.mark.parametrize(("rubric", "workers"), [("judge: live", ()), ("", ("-n1",))], ids=["rubric", "option-n1"])
-    def test_a_judge_may_be_live(
-        self, pytester: pytest.Pytester, upstream: Upstream, rubric: str, workers: Workers
-    ) -> None:
-        checkout = self.project(upstream, rubric).at(pytester)
-        option = () if rubric else ("--recall-live", "judge")
+    def test_a_judge_may_be_live(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = self.project(upstream).at(pytester)
+        option = ("--recall-live", "judge")
         checkout.run("eval", "--record", *option).assert_outcomes(passed=1)
         assert len(calls(cassette(checkout, "a"))) == 1
-        result = checkout.run("eval", "--replay", "--recall-mode=all", *option, *workers)
+        result = checkout.run("eval", "--replay", "--recall-mode=all", *option, "-n1")
         result.assert_outcomes(passed=1)
         said = "recall: live, over the network, and not recorded: calls of the kind judge"
         assert result.outlines.count(said) == 1
@@ -121,8 +116,6 @@ class TestKinds:
         ]
         # What the judge costs makes no evidence of an answer that was replayed.
         assert sources(checkout) == {"a": "replayed"}
-        if rubric:
-            return
         # Where it may not be live, what it asks and is not recorded is no verdict.
         upstream.close()
         checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(errors=1)
@@ -165,22 +158,10 @@ class TestKinds:
         checkout.run("eval", "--record=missing", *live).assert_outcomes(passed=1)
         assert sorted(exchange.kind for exchange in calls(cassette(checkout, "a"))) == ["agent", "agent", "judge"]
 
-    @pytest.mark.parametrize("option", [(), ("--record",), ("--replay",)], ids=["off", "record", "replay"])
-    def test_a_forbidden_kind_is_refused(
-        self, pytester: pytest.Pytester, lasting: Upstream, option: tuple[str, ...]
-    ) -> None:
-        if option == ("--replay",):
-            kept.recorded(pytester, self.project(lasting))
-        checkout = self.project(lasting, "judge: forbidden").at(pytester)
-        before = lasting.count
-        checkout.run("eval", "--recall-mode=all", *option).assert_outcomes(errors=1)
-        assert trial(checkout, "a").error == f"POST {lasting.url}/any: calls of the kind `judge` are forbidden"
-        assert lasting.count == before + (option != ("--replay",))
-
     def test_an_agent_may_stay_live(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = self.project(upstream, "agent: live, judge: live").at(pytester)
+        checkout = self.project(upstream).at(pytester)
         for option in ("--record", "--replay"):
-            checkout.run("eval", option, "--recall-mode=all").assert_outcomes(passed=1)
+            checkout.run("eval", option, "--recall-live", "agent,judge", "--recall-mode=all").assert_outcomes(passed=1)
             assert sources(checkout) == {"a": "live"}
         assert finished(checkout) == {}
         assert upstream.count == 4

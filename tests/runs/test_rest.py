@@ -97,6 +97,6 @@ def test_it_travels_to_a_worker() -> None:
 def test_settings_that_decide_verdicts_are_named_if_they_change() -> None:
     before = settings_of(rubric={"owner": "ana", "confirm": "2of3"}, model="m1", judge=("j1",), memory=None)
     assert before == {"judge": ["j1"], "model": "m1", "rubric": {"confirm": "2of3", "owner": "ana"}}
-    now = settings_of(rubric={"owner": "bob", "due_blocks": True, "prices": {"m": 1}}, model="m2", judge=("j1",))
-    assert changes(before, now) == ["model", "rubric.confirm", "rubric.due_blocks"]
+    now = settings_of(rubric={"owner": "bob", "max_due_cases": 3, "prices": {"m": 1}}, model="m2", judge=("j1",))
+    assert changes(before, now) == ["model", "rubric.confirm", "rubric.max_due_cases"]
     assert changes(before, before) == []

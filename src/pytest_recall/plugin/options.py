@@ -148,8 +148,7 @@ def define(addoption: Callable[..., object], spelled: Callable[[str], str]) -> N
         metavar="MODE",
         help="pr: what the change affects, box 1, due cases up to a cap and a few new ones; nightly: all that is due,"
         " then the oldest verdicts; all: everything; observe: everything, and what the slice of a pull request would"
-        " have missed and saved (default: nightly in a scheduled GitHub workflow, else `mode` in rubric.yaml, which is"
-        " pr)",
+        " have missed and saved (default: nightly in a scheduled GitHub workflow, else pr)",
     )
     add("date", metavar="YYYY-MM-DD", help="the day to run as (default: today in UTC)")
     add("seed", metavar="SEED", help="what draws the new cases (default: the pull request, else the date)")
