@@ -92,7 +92,12 @@ thresholds: {token_f1: 0.6, helpful: 1}
             "volatile.0: '.+' fits any text, so that any answer would do; write what differs with the words beside it",
         ),
         ("owner: me\nvolatile: [{query.ts: '\\d+'}]\n", 2, "volatile.0: `query.ts` has no pattern of its own; write"),
-        ("owner: me\nvolatile: [{url: '\\d+', body: '\\d+'}]\n", 2, "volatile.0: has more than one place; write an"),
+        (
+            "owner: me\nvolatile: [{url: x1, body: x1}]\n",
+            2,
+            "volatile.0: {'url': 'x1', 'body': 'x1'} is neither a place",
+        ),
+        ("owner: me\nvolatile: [{body.a: 3}]\n", 2, "volatile.0: {'body.a': 3} is neither a place as text"),
         ("owner: me\nvolatile: [url]\n", 2, "volatile.0: `url` may differ by a pattern alone; write `url: <regular"),
         ("owner: me\nvolatile: [run.id]\n", 2, "volatile.0: `run.id` is no place of a request; write `body.run.id`,"),
         (

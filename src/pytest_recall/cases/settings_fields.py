@@ -18,6 +18,7 @@ from pydantic import (
 
 from pytest_recall.cases.case import k_of_n
 from pytest_recall.files.validation import Name
+from pytest_recall.files.wording import shown
 from pytest_recall.models.rate import Rate
 from pytest_recall.replay.exchange import CREDENTIALS
 from pytest_recall.replay.matching import BODY, HEADER, QUERY, QUESTION, URL
@@ -103,7 +104,7 @@ def _are_headers(names: tuple[str, ...]) -> tuple[str, ...]:
 HeaderNames = Annotated[tuple[Name, ...], AfterValidator(_are_headers)]
 
 
-def _is_place(entry: str | dict[str, str]) -> str | dict[str, str]:
+def _checked_place(entry: Any) -> Any:
     if isinstance(entry, str):
         part, _, name = entry.partition(".")
         if entry in (URL, BODY):
@@ -118,16 +119,19 @@ def _is_place(entry: str | dict[str, str]) -> str | dict[str, str]:
                 " `body.messages.*.id`"
             )
         return entry
-    if len(entry) != 1:
-        raise ValueError("has more than one place; write an entry for each")
-    ((place, pattern),) = entry.items()
+    pairs = list(entry.items()) if isinstance(entry, dict) else []
+    if len(pairs) != 1 or not all(isinstance(part, str) for part in pairs[0]):
+        raise ValueError(f"{shown(entry)} is neither a place as text nor one place with its pattern")
+    place, pattern = pairs[0]
     if place not in (URL, BODY) and not re.fullmatch(rf"{BODY}\..+", place):
         raise ValueError(f"`{place}` has no pattern of its own; write one for `url`, `body` or `body.FIELD`")
     _is_pattern(pattern)
     return entry
 
 
-VolatilePlaces = tuple[Annotated[Name | dict[Name, Name], AfterValidator(_is_place)], ...]
+# Looked at before its type, since what is wrong with one form would be said of the other as well.
+_Place = Annotated[Name | dict[Name, Name], BeforeValidator(_checked_place)]
+VolatilePlaces = tuple[_Place, ...]
 """What may differ from recorded requests, as `volatile_of` reads it."""
 
 
