@@ -45,6 +45,9 @@ def test_all_that_goes_by_evidence_is_computed_again_without_the_texts(capsys: p
         "tests against the first memory: 1 pair tested again",
     ]
     assert captured.out.endswith("\nholds\n")
+    assert main(["memory", "verify", "b.zip", "--json"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert (plain["holds"], [run["memory"] for run in plain["runs"]]) == (True, ["sqlite-fts", "last-20"])
     assert "not computed again, as texts are missing: contains, contains_at_k, token_f1, tokens_read" in captured.err
     assert main(["memory", "verify", "b.zip", "--data", "mine.json"]) == 0
     captured = capsys.readouterr()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_recall.cli.common import Commands, placeless, say
 
@@ -34,6 +35,7 @@ def add_verify(commands: Commands) -> None:
     parser = placeless(commands, "verify", "compute the figures of a bundle of runs again", run_verify, VERIFY)
     parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="the file")
     parser.add_argument("--data", type=Path, metavar="FILE", help="your copy of the dataset")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run_verify(args: argparse.Namespace) -> int:
@@ -41,6 +43,9 @@ def run_verify(args: argparse.Namespace) -> int:
     from pytest_recall.datasets.verifying import DatasetCopy, verify
 
     found = verify(args.bundle, None if args.data is None else DatasetCopy.read(args.data))
+    if args.json:
+        print(json.dumps(_to_json(found), indent=2, ensure_ascii=False))
+        return int(bool(found.problems))
     for sentence in found.runs:
         print(sentence)
     for sentence in found.left:
@@ -51,6 +56,20 @@ def run_verify(args: argparse.Namespace) -> int:
         say(sentence)
     print("does not hold" if found.problems else "holds")
     return int(bool(found.problems))
+
+
+def _to_json(found: Verified) -> dict[str, Any]:
+    """Return what was found as plain JSON types; of each run the figures that were computed again."""
+    from pytest_recall.datasets.datasets_text import membench_json
+    from pytest_recall.datasets.several import groups_of_runs
+
+    return {
+        "version": 1,
+        "holds": not found.problems,
+        "problems": list(found.problems),
+        "left": list(found.left),
+        "runs": [membench_json(run.arguments, run.summary) for runs in groups_of_runs(found.computed) for run in runs],
+    }
 
 
 def _table(found: Verified) -> Iterator[str]:
