@@ -426,9 +426,9 @@ class Ending:
     def _has_open(self) -> bool:
         """Whether the agent under test or a baseline was not asked a chosen case as often as it takes."""
         plan, trials = self._run.plan, self._run.trials
-        asked = {(one.case_id, one.arm) for one in trials}
-        wanted = {(case_id, arm) for case_id in plan.reasons for arm in ("", *plan.baselines)}
-        return bool(wanted - asked or rest_of(Record(plan.header("", ""), tuple(trials))).begun)
+        begun = {(one.case_id, one.arm) for one in trials}
+        chosen = {(case_id, arm) for case_id in plan.reasons for arm in ("", *plan.baselines)}
+        return bool(chosen - begun or rest_of(Record(plan.header("", ""), tuple(trials))).begun)
 
     def _stop(self, session: pytest.Session) -> RunStop | None:
         """Return why chosen cases were not run, as far as that is known here."""
