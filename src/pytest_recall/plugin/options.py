@@ -146,9 +146,9 @@ def define(addoption: Callable[..., object], spelled: Callable[[str], str]) -> N
     add(
         "mode",
         metavar="MODE",
-        help="pr: what the change affects, box 1, due cases up to a cap and a few new ones; main, after a merge: what has"
-        " no recording of its requests as they are now, within the budget; nightly: all that is due, then the oldest"
-        " verdicts; all: everything; observe: everything, and what the slice of a pull request would"
+        help="pr: what the change affects, box 1, due cases up to a cap and a few new ones; main, after a merge: what"
+        " has no recording of its requests as they are now, within the budget; nightly: all that is due, then the"
+        " oldest verdicts; all: everything; observe: everything, and what the slice of a pull request would"
         " have missed and saved (default: nightly in a scheduled GitHub workflow, else pr)",
     )
     add("date", metavar="YYYY-MM-DD", help="the day to run as (default: today in UTC)")
