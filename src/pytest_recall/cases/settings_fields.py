@@ -21,7 +21,7 @@ from pytest_recall.files.validation import Name
 from pytest_recall.files.wording import shown
 from pytest_recall.models.rate import Rate
 from pytest_recall.replay.exchange import CREDENTIALS
-from pytest_recall.replay.matching import BODY, HEADER, QUERY, QUESTION, URL
+from pytest_recall.replay.matching import BODY, HEADER, QUESTION, URL, place_parts
 from pytest_recall.replay.programs import ANY, words_of
 
 Score = Annotated[float, Field(strict=True, ge=0, le=1)]
@@ -106,11 +106,9 @@ HeaderNames = Annotated[tuple[Name, ...], AfterValidator(_are_headers)]
 
 def _checked_place(entry: Any) -> Any:
     if isinstance(entry, str):
-        part, _, name = entry.partition(".")
         if entry in (URL, BODY):
             raise ValueError(f"`{entry}` may differ by a pattern alone; write `{entry}: <regular expression>`")
-        if part not in (BODY, QUERY, HEADER) or not name:
-            raise ValueError(f"`{entry}` is no place of a request; write `body.{entry}`, `query.NAME` or `header.NAME`")
+        part, name = place_parts(entry)
         if part == HEADER:
             _are_headers((name,))
         if part == BODY and QUESTION.fullmatch(name):

@@ -76,9 +76,9 @@ def is_given(option: Any, name: str) -> bool:
     """Whether an option of a rule is among the parsed ones, with its value if it has one."""
     if name in OF_PYTEST:
         return bool(getattr(option, OF_PYTEST[name], None))
-    bare, _, wanted = name.partition("=")
+    bare, _, form = name.partition("=")
     value = getattr(option, f"recall_{bare.replace('-', '_')}")
-    return value is not None and value is not False and wanted in ("", str(value).partition(":")[0])
+    return value is not None and value is not False and form in ("", str(value).partition(":")[0])
 
 
 def refused(option: Any, spelled: Callable[[str], str]) -> str:

@@ -77,15 +77,24 @@ class Volatile(NamedTuple):
         ]
 
 
+def place_parts(place: str) -> tuple[str, str]:
+    """Return the part of a request that `body.a.b`, `query.a` or `header.a` is in, and its name there.
+
+    Raises ValueError for what is no such place.
+    """
+    part, _, name = place.partition(".")
+    if part not in (BODY, QUERY, HEADER) or not name:
+        raise ValueError(f"`{place}` is no place of a request; write `body.{place}`, `query.NAME` or `header.NAME`")
+    return part, name
+
+
 def volatile_of(places: Iterable[str | Mapping[str, str]]) -> Volatile:
     """Return what the setting `volatile` of a rubric says. Raises ValueError for what is no such place."""
     whole: dict[str, list[str]] = {BODY: [], QUERY: [], HEADER: []}
     texts = []
     for place in places:
         if isinstance(place, str):
-            part, _, name = place.partition(".")
-            if part not in whole or not name:
-                raise ValueError(f"`{place}` is no place of a request")
+            part, name = place_parts(place)
             whole[part].append(name)
         else:
             texts += [VolatileText(*one) for one in place.items()]
