@@ -444,12 +444,11 @@ class Ending:
         if files := run.beside.uncollected:
             # pytest says no more than that it was interrupted, or stopped.
             return RunStop("uncollected", next(iter(files.values())), files=tuple(files))
-        if not self._has_open():
-            return None
         words = next((why for why in (session.shouldfail, session.shouldstop) if isinstance(why, str) and why), "")
-        if words:
-            return RunStop("pytest", words)
-        return RunStop("interrupted") if self._ended == pytest.ExitCode.INTERRUPTED else None
+        # What is open is looked for only where something has stopped the run: that reads all trials again.
+        if not (words or self._ended == pytest.ExitCode.INTERRUPTED) or not self._has_open():
+            return None
+        return RunStop("pytest", words) if words else RunStop("interrupted")
 
     def _write_state(self, folder: Path, record: Record) -> None:
         folds = folds_here(self._run.plan.place, os.environ)
