@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from pytest_recall.plugin import options
-from pytest_recall.plugin.reporting import THREAD
+from pytest_recall.plugin.progress import THREAD
 from tests.helpers import command
 from tests.helpers.project import BARE, DAY, ECHOING, SETTINGS, Project, case, crashing, failing
 

@@ -115,7 +115,22 @@ def pytest_configure(config: pytest.Config) -> None:
     hooks = Hooks(config)
     config.pluginmanager.register(hooks, "recall-hooks")
     if getattr(config.option, "xmlpath", None):
-        config.pluginmanager.register(JUnitHooks(config), "recall-junit")
+        from pytest_recall.plugin.junit import JUnitReport
+
+        config.pluginmanager.register(JUnitReport(config), "recall-junit")
+    if hasattr(config.hook, "pytest_timeout_set_timer"):  # pytest-timeout defines it.
+        from pytest_recall.plugin.timeouts import Timeouts
+
+        config.pluginmanager.register(Timeouts(), "recall-timeouts")
+    if hasattr(config.hook, "pytest_configure_node"):  # pytest-xdist defines it.
+        if hasattr(config, "workerinput"):
+            from pytest_recall.plugin.worker import Worker
+
+            config.pluginmanager.register(Worker(config), "recall-worker")
+        else:
+            from pytest_recall.plugin.xdist import Controller
+
+            config.pluginmanager.register(Controller(config), "recall-xdist")
     # What is added first comes last: after pytest has looked once more for what was not closed.
     config.add_cleanup(hooks.leave)
 
@@ -141,14 +156,10 @@ class Hooks:
 
     def pytest_sessionstart(self) -> None:
         """Decide, once and on the controller, which cases run."""
-        from pytest_recall.plugin import options
+        from pytest_recall.plugin import options, start
 
         if options.is_worker(self.config):
-            from pytest_recall.plugin import xdist
-
-            xdist.follow(self.config)
             return
-        from pytest_recall.plugin import start
 
         try:
             start.start(self.config)
@@ -168,13 +179,6 @@ class Hooks:
             raise pytest.exit.Exception(sentence, returncode=pytest.ExitCode.USAGE_ERROR)
         if isinstance(error, pytest.fail.Exception) and not error.pytrace:
             raise pytest.exit.Exception(f"{error.msg}; correct that", returncode=pytest.ExitCode.USAGE_ERROR)
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_configure_node(self, node: Any) -> None:
-        """Hand the decision to an xdist worker."""
-        from pytest_recall.plugin import xdist
-
-        xdist.brief(node)
 
     def pytest_report_header(self) -> list[str]:
         """Say what was chosen, why the rest is not run, who else is asked, and how many cases run at once."""
@@ -261,35 +265,16 @@ class Hooks:
 
                 # The price list looks for files as it is imported, and its many objects need not be walked over.
                 prices.available()
-            states = (state_of(item) for item in session.items if is_case(item))
+            states = [state_of(item) for item in session.items if is_case(item)]
             self.run.collected([state.case_id for state in states if not state.arm])
+            if self.run.dry is None and any(state.rule is not None for state in states):
+                from pytest_recall.plugin.repeats import RepeatedTrials
+
+                self.config.pluginmanager.register(RepeatedTrials(), "recall-repeats")
             if options.concurrency(self.config) > 1:
                 from pytest_recall.plugin import overlap
 
                 overlap.begin(session, self.run)
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """Write it down on the controller of xdist, where nothing is collected, or end a run that lacks a file.
-
-        Raises pytest.Session.Interrupted, as pytest does for its own collection.
-        """
-        run = self.run
-        if run is None:
-            return
-        run.collected_elsewhere(ids)
-        if (count := len(run.beside.uncollected)) and not self.config.option.continue_on_collection_errors:
-            raise pytest.Session.Interrupted(f"{count} error{'s' if count != 1 else ''} during collection")
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-        """Ask a case several times, where one answer does not decide it."""
-        if not is_case(item) or state_of(item).rule is None:
-            return None
-        from pytest_recall.plugin import trials
-
-        run_series = trials.replay_series if self.run and self.run.dry else trials.run_series
-        return run_series(item, nextitem)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_runtest_protocol")
     def pytest_recall_let_go(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -298,7 +283,7 @@ class Hooks:
             return (yield)
         finally:
             if (state := item.stash.get(STATE, None)) is not None:
-                state.tape = None
+                state.tape = state.trial = None
                 state.imposed = []
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -382,16 +367,6 @@ class Hooks:
 
         return run_in_case(item)
 
-    @pytest.hookimpl(wrapper=True, optionalhook=True)
-    def pytest_timeout_set_timer(self, item: pytest.Item, settings: Any) -> Generator[None, object, object]:
-        """Note what the timer of pytest-timeout raises: to run out of time is no verdict."""
-        result = yield
-        if is_case(item):
-            from pytest_recall.plugin import origins
-
-            origins.note_timer(item, settings)
-        return result
-
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
         """Close the cassette; what was recorded takes its place if the case came to a verdict."""
@@ -427,10 +402,6 @@ class Hooks:
             return report
         if call.when != "teardown" or changes_at_its_end(item, call, report):
             attach(item, call, report)
-            if "trials" in data_of(report) and (run := self.run) is not None and run.dry:
-                from pytest_recall.plugin import dry
-
-                dry.mark(item, call, report)
         if call.when == "call":
             state.reported = report.outcome
         return report
@@ -472,10 +443,6 @@ class Hooks:
         data = data_of(report)
         if report.when == "call" and report.failed and data.get("error", False):
             return "error", "E", "ERROR"
-        if "dry" in data:
-            from pytest_recall.plugin import dry
-
-            return dry.status(report)
         if report.outcome == RERUN and "trials" in data:
             return "rerun", "R", ("RERUN", {"yellow": True})
         if "arm" in data:
@@ -483,14 +450,6 @@ class Hooks:
 
             return baselines.status(report)
         return None
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any) -> None:
-        """Take in what only an xdist worker can find out."""
-        if any(key.startswith("recall") for key in getattr(node, "workeroutput", ())):
-            from pytest_recall.plugin import start, xdist
-
-            xdist.debrief(node, start.ensure_run(self.config))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
@@ -513,10 +472,6 @@ class Hooks:
                 from pytest_recall.plugin.interrupts import Postponed
 
                 with Postponed() as interrupt:
-                    if self.config.option.recall_batch:
-                        from pytest_recall.plugin import batching
-
-                        batching.finish(self.run)
                     self.run.finish(session)
                 if interrupt.came:
                     session.exitstatus = pytest.ExitCode.INTERRUPTED
@@ -586,18 +541,3 @@ class Hooks:
             from pytest_recall.plugin import garbage
 
             garbage.thaw(self.config)
-
-
-class JUnitHooks:
-    """The hook of a session that writes JUnit's XML. Without that none is called for each report of each test."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        self.config = config
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Have a trial without a verdict be an error in JUnit's XML, too."""
-        if report.when == "call" and report.failed and data_of(report).get("error", False):
-            from pytest_recall.plugin import reporting
-
-            reporting.as_error(self.config, report)

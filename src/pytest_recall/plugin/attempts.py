@@ -50,6 +50,6 @@ def _rewrite(item: pytest.Item, report: pytest.TestReport) -> None:
     result = state_of(item).result or Result(outcome)
     ended_by = "skip" if outcome is Outcome.SKIPPED else ""
     result = result._replace(outcome=outcome, error="" if report.passed else one_line(why), ended_by=ended_by)
-    trial = trial_of(item, result)
+    state_of(item).trial = trial = trial_of(item, result)
     state_of(item).outcome = outcome
     add_data(report, trials=json.dumps([*earlier, trial.to_json()]), error=False)

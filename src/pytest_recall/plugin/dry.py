@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import fsum
 from pathlib import Path
@@ -17,6 +17,7 @@ from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.files.git import Repository
 from pytest_recall.files.wording import listed
 from pytest_recall.models.prices import at_model, call_of, pricing
+from pytest_recall.plugin.pytest_internals import run_phase
 from pytest_recall.plugin.stash import CASSETTES, RUN, add_data, data_of, is_case, state_of
 from pytest_recall.replay import files_read
 from pytest_recall.replay.budget import may_cost, models_without_price
@@ -28,6 +29,7 @@ from pytest_recall.schedule.changes import (
     ReplayFinding,
     ReplayState,
     finding,
+    of_series,
     to_text,
     worst,
 )
@@ -49,7 +51,7 @@ _SHOWN = {
 }
 
 
-def mark(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+def _mark(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Say on the report what the replay of a case came to; a fault of the replay itself fails no case here."""
     found, state = _found(item, call), state_of(item)
     # Of the recordings of a change itself what they come to is a verdict, also where it is that of the row.
@@ -63,10 +65,10 @@ def mark(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRepo
     add_data(report, dry=json.dumps(found.to_json()))
     if state.outcomes is not None:
         return  # One of several trials, of which all together decide.
-    settle(item, call, report, found)
+    _settle(item, call, report, found)
 
 
-def settle(item: pytest.Item, call: pytest.CallInfo[None], report: Any, found: ReplayFinding) -> None:
+def _settle(item: pytest.Item, call: pytest.CallInfo[None], report: Any, found: ReplayFinding) -> None:
     """Have pytest show what was found: a fail only where the change alone is its cause."""
     if found.state is ReplayState.UNKNOWN or (found.breaks and report.failed):
         return
@@ -154,12 +156,6 @@ def _came_to(item: pytest.Item, call: pytest.CallInfo[None]) -> ReplayFinding:
     )
 
 
-def status(report: Any) -> tuple[str, str, str] | None:
-    """Return how a case is shown; None for what pytest shows as ever."""
-    found = ReplayFinding.from_json(json.loads(data_of(report)["dry"]))
-    return None if found.breaks and report.failed else _SHOWN.get(found.state)
-
-
 def _cache_of(config: pytest.Config) -> Path:
     """Return the folder of pytest's cache; where its plugin is off, one that is not there."""
     try:
@@ -204,7 +200,10 @@ def _installed(root: Path, files: Iterable[Path]) -> Iterator[Path]:
 
 
 class DryRun:
-    """What the replays of cases have come to, as their reports come in. `path` is where it is written, if named."""
+    """Replays each case in place of running it, and collects what that has come to, as the reports come in.
+
+    `path` is the file into which it is written, if one is named.
+    """
 
     def __init__(self, config: pytest.Config, path: Path | None = None) -> None:
         self._cache = _cache_of(config)
@@ -217,6 +216,65 @@ class DryRun:
         if is_case(item) and not item.config.stash[CASSETTES].is_recorded(item):
             state_of(item).outcome = Outcome.SKIPPED
             pytest.skip("not recorded")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: Any, nextitem: pytest.Item | None) -> bool | None:
+        """Replay all recorded trials of a case that is asked several times."""
+        rule = state_of(item).rule if is_case(item) else None
+        if rule is None:
+            return None
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        count = item.config.stash[CASSETTES].recorded_trials(item)
+        outcomes: list[Outcome] = []
+        state = state_of(item)
+        state.outcomes = outcomes
+        found: list[ReplayFinding] = []
+        try:
+            for number in range(1, count + 1):
+                call, report = run_phase(item, "setup")
+                if report.passed:
+                    call, report = run_phase(item, "call")
+                found.append(ReplayFinding.from_json(json.loads(data_of(report)["dry"])))
+                decided = found[-1].state in (ReplayState.UNAFFECTED, ReplayState.RECORDED)
+                last = number == count or not decided
+                if last:
+                    one = of_series(found, rule.decided([*outcomes, state.outcome]))
+                    if found[-1].trials:
+                        one = one._replace(trials=tuple(json.loads(data_of(report)["trials"])))
+                    add_data(report, dry=json.dumps(one.to_json()))
+                    _settle(item, call, report, one)
+                _, end = run_phase(item, "teardown", nextitem=nextitem if last else item.parent)
+                if last:
+                    item.ihook.pytest_runtest_logreport(report=report)
+                if last or not end.passed:
+                    item.ihook.pytest_runtest_logreport(report=end)
+                outcomes.append(state.outcome)
+                if last:
+                    break
+        finally:
+            state.outcomes = None
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Say on the report with a trial what the replay came to."""
+        report = yield
+        if is_case(item) and not state_of(item).calling and "trials" in data_of(report):
+            _mark(item, call, report)
+            if call.when == "call":
+                state_of(item).reported = report.outcome
+        return report
+
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+        """Show a case by what was found; None for what pytest shows as ever."""
+        data = data_of(report)
+        if "dry" not in data or (report.when == "call" and report.failed and data.get("error", False)):
+            return None
+        found = ReplayFinding.from_json(json.loads(data["dry"]))
+        return None if found.breaks and report.failed else _SHOWN.get(found.state)
 
     def take(self, case_id: str, finding: str, why: str) -> None:
         """Take in what the replay of a case came to, as the report has it; `why` is what is unknown without one."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections.abc import Iterator
@@ -17,27 +16,16 @@ from pytest_recall.cases.changes import with_skipped
 from pytest_recall.files.errors import RecallError, sentence_of
 from pytest_recall.files.eval_directory import relative
 from pytest_recall.files.wording import one_line, plural
-from pytest_recall.plugin import judging, portion
+from pytest_recall.plugin import judging, portion, unrecorded
 from pytest_recall.plugin.options import spelled
 from pytest_recall.plugin.pytest_internals import is_terminal_reporter
 from pytest_recall.plugin.stash import CASSETTES
-from pytest_recall.replay.exchange import Call, error_replies
 from pytest_recall.results import scorecard_text
 from pytest_recall.results.scorecard import Scorecard, awaited, has_failed, most_allowed
 from pytest_recall.results.scorecard_text import annotation_lines
 from pytest_recall.results.sentences import (
     alone_line,
-    ambiguous_line,
-    answered_otherwise_line,
-    by_credential_line,
     looped_line,
-    lost_calls_line,
-    nothing_recorded_line,
-    outside_line,
-    past_lines,
-    telemetry_line,
-    to_match_line,
-    unrecorded_line,
 )
 from pytest_recall.results.standing import informs
 from pytest_recall.results.stop_text import outage_line
@@ -84,7 +72,7 @@ class Ending:
         self._finished = self._shown = False
 
     def finish(self, session: pytest.Session) -> None:
-        """Apply the trials to the state and write the scorecard. A worker reports what it found."""
+        """Apply the trials to the state and write the scorecard."""
         self._finish(session)
         self._finished = True
         # One that is not pytest's own may ask for the summary before this, as pytest-tldr does, or never.
@@ -98,10 +86,7 @@ class Ending:
         names_judges = bool(option.recall_judge or option.recall_appellate_judge)
         if names_judges and session.items:  # The controller of workers has none.
             run.judged.add(judging.asks_models(session.items))
-        self._count_the_unrecorded()
-        if run.follows:
-            self._report()
-            return
+        unrecorded.take(run)
         self._take_let_through()
         if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self._nothing_due():
             session.exitstatus = pytest.ExitCode.OK
@@ -112,20 +97,15 @@ class Ending:
         with self._guarded("the notes of the run"):
             self._tell_of_the_budget()
             self._tell_how_to_go_on(session)
-            self._tell_of_the_unrecorded()
-            self._tell_of_lost_calls()
-            unrecorded, mode = run.unrecorded, "off" if run.recording is None else run.recording.mode
-            if mode in ("record", "missing"):
-                named = run.config.stash[CASSETTES].player.programs
-                run.log.note(*past_lines(unrecorded.programs, unrecorded.clients, named))
-            if unrecorded.telemetry:
-                run.log.note(telemetry_line(unrecorded.telemetry, mode))
+            unrecorded.report(run)
             run.log.note(*self._let_through_lines)
             if names_judges and run.judged == {False}:
                 run.log.note(judging.idle_line(run.config))
         run.append_crashed_tests()
-        run.log.problems += dict.fromkeys(self._manager_problems())
-        run.money.calls += self._manager_calls()
+        manager: CassetteManager | None = run.config.stash.get(CASSETTES, None)
+        if manager is not None:
+            run.log.problems += dict.fromkeys((*manager.problems, *manager.player.strays))
+            run.money.calls += manager.calls
         if run.dry is not None and not run.log.refused and not run.config.option.collectonly:
             try:
                 run.dry.write(run.plan, self._let_through)
@@ -274,33 +254,6 @@ class Ending:
             run.plan = replace(run.plan, case_changes=tuple(changes))
             run.amended = True
 
-    def _report(self) -> None:
-        """Tell the controller what only a worker can know."""
-        run = self._run
-
-        if "recall_errors" in run.config.workeroutput:  # type: ignore[attr-defined]
-            return
-        found = {
-            **run.findings(),
-            "problems": self._manager_problems(),
-            "notes": run.log.notes,
-            "halted": run.log.halted,
-            "telemetry": run.unrecorded.telemetry,
-            "ignored": run.unrecorded.ignored,
-            "places": list(run.unrecorded.places),
-            "calls": [call.to_json() for call in self._manager_calls()],
-            "alone": run.money.alone,
-            "looped": run.money.looped,
-            "deselected": {
-                case_id: named for case_id, named in run.found.deselected.items() if case_id in run.plan.reasons
-            },
-            "passed_over": sorted(run.found.passed_over),
-            "programs": list(run.unrecorded.programs),
-            "clients": run.unrecorded.clients,
-            "judged": sorted(run.judged),
-        }
-        run.config.workeroutput["recall"] = json.dumps(found)  # type: ignore[attr-defined]
-
     def _tell_of_the_budget(self) -> None:
         """Say what is left of the budget; a run that was cut short by it is not a success."""
         manager: CassetteManager | None = self._run.config.stash.get(CASSETTES, None)
@@ -340,58 +293,6 @@ class Ending:
         if run.journal is not None and (self._outage or outages or stopped) and not run.log.refused:
             run.log.note(_how_to_resume(portion.resuming(run.config), first="" if stopped else "correct that, then "))
 
-    def _tell_of_the_unrecorded(self) -> None:
-        """Say which cases a recording holds nothing of: a replay would ask their clients again, unseen."""
-        run = self._run
-        if run.recording is None or run.recording.mode not in ("record", "missing") or run.recording.of_change:
-            return
-        last = {trial.case_id: trial for trial in run.trials if not trial.arm and trial.outcome.is_verdict}
-        quiet = [trial for trial in last.values() if not trial.calls]
-        # A call that the agent left open at its verdict belongs to no trial, and is recorded.
-        manager: CassetteManager = run.config.stash[CASSETTES]
-        if silent := sorted(one.case_id for one in quiet if not manager.has_recording(one.case_id, one.scenario)):
-            if len(silent) < len(last) or any(trial.calls for trial in run.trials) or manager.library.has_fixtures():
-                run.log.note(unrecorded_line(silent))
-            else:
-                seen = run.unrecorded
-                run.log.trouble(
-                    [nothing_recorded_line(silent, seen.telemetry, seen.ignored, seen.programs, seen.clients)]
-                )
-
-    def _tell_of_lost_calls(self) -> None:
-        """Say which cases came to a verdict though a call of theirs failed: an agent may go on without its answer."""
-        last = {trial.case_id: trial for trial in self._run.trials if not trial.arm and trial.outcome.is_verdict}
-        lost = {name: error_replies(one for one in trial.calls if one.source == "live") for name, trial in last.items()}
-        if lost := {name: ends for name, ends in lost.items() if ends}:
-            recording = self._run.recording
-            is_recorded = recording is not None and recording.mode in ("record", "missing") and not recording.of_change
-            self._run.log.note(lost_calls_line(lost, is_recorded=is_recorded))
-
-    def _count_the_unrecorded(self) -> None:
-        """Take in what asked past the player in this process."""
-        manager: CassetteManager | None = self._run.config.stash.get(CASSETTES, None)
-        if manager is not None:
-            manager.finish_shared()
-            self._run.log.note(*(to_match_line(header, names) for header, names in sorted(manager.to_match.items())))
-            self._run.log.note(
-                *(by_credential_line(header, names) for header, names in sorted(manager.by_credential.items()))
-            )
-            if manager.answered_otherwise:
-                self._run.log.note(answered_otherwise_line(manager.answered_otherwise))
-            if manager.ambiguous:
-                self._run.log.note(ambiguous_line(manager.ambiguous))
-            if manager.player.outside_calls:
-                self._run.log.note(outside_line(manager.player.outside_calls))
-            self._run.unrecorded.programs.update(manager.started)
-            self._run.unrecorded.clients.update(manager.player.unseen)
-            if manager.mode != "off" or manager.player.meter is not None:
-                redacted, unrecorded = manager.redactor.redacted, self._run.unrecorded
-                for host, count in manager.player.telemetry_calls.items():
-                    unrecorded.telemetry[redacted(host)] += count
-                for host, count in manager.player.ignored_calls.items():
-                    unrecorded.ignored[redacted(host)] += count
-                unrecorded.places.update((redacted(place), None) for place in manager.player.ignored_places)
-
     def _take_let_through(self) -> None:
         """Take in what the rubric lets through, once that of all processes is known."""
         run = self._run
@@ -403,14 +304,6 @@ class Ending:
             place = run.plan.place
             setting = place_of_setting(place.rubric, place.name(place.rubric), "calls")
             self._let_through_lines = let_through_lines(self._let_through, setting)
-
-    def _manager_problems(self) -> list[str]:
-        manager = self._run.config.stash.get(CASSETTES, None)
-        return [] if manager is None else [*manager.problems, *manager.player.strays]
-
-    def _manager_calls(self) -> list[Call]:
-        manager = self._run.config.stash.get(CASSETTES, None)
-        return [] if manager is None else manager.calls
 
     def _nothing_due(self) -> bool:
         plan = self._run.plan

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pytest_recall.trials.execution import Result
     from pytest_recall.trials.run_stop import RunStop
     from pytest_recall.trials.series import AnyRule
-    from pytest_recall.trials.trial import Answer, Outcome
+    from pytest_recall.trials.trial import Answer, Outcome, Row, Trial
 
 
 @dataclass(slots=True)
@@ -50,6 +50,8 @@ class ItemState:
     """The answer of its last call, as soon as there is one, also if no judge came to a verdict on it."""
     result: Result | None = None
     """What its last call came to, if it got as far as a verdict."""
+    trial: Trial | None = None
+    """The trial of its last attempt, until its protocol has ended."""
     unreported: bool = False
     """Whether its call has ended, and no report was made of it yet."""
     raised: BaseException | None = None
@@ -60,3 +62,9 @@ class ItemState:
     """Its trials, as JSON, that are on no report yet that pytest has shown."""
     reported: str = ""
     """The outcome on the report of its call when its trial was put there; empty without a trial."""
+
+    def is_regression(self, row: Row) -> bool:
+        """Whether its last trial, if that failed, counts as a fail of a case that passed at the verdict in the row."""
+        if self.trial is None or row.failing or row.quarantined is not None or self.trial.unproven:
+            return False
+        return self.rule is None or not self.rule.is_unconfirmed([*(self.outcomes or ()), self.trial.outcome])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import asyncio
 
+    from pytest_recall.plugin.cassettes import CassetteManager
     from pytest_recall.replay.exchange import Call
     from pytest_recall.trials.concurrency import Loop
     from pytest_recall.trials.record import LetThrough
@@ -84,6 +85,8 @@ class Money:
         """How many cases did not run at the same time as others, by the fixture that belongs to the whole process."""
         self.looped: Counter[str] = Counter()
         """How many cases did not run at the same time as others, by the fixture that is async."""
+        self.batched: Counter[str] = Counter()
+        """How many calls went through a batch API, and how many directly."""
 
 
 class Unrecorded:
@@ -100,6 +103,37 @@ class Unrecorded:
         """How many calls are not recorded since their hosts are ignored, by host."""
         self.places: dict[str, None] = {}
         """Where other clients have connected that this setting lets through."""
+
+    def add(self, manager: CassetteManager) -> None:
+        """Add what this process has asked."""
+        player, redacted = manager.player, manager.redactor.redacted
+        self.programs.update(manager.started)
+        self.clients.update(player.unseen)
+        if manager.mode == "off" and player.meter is None:
+            return
+        for host, count in player.telemetry_calls.items():
+            self.telemetry[redacted(host)] += count
+        for host, count in player.ignored_calls.items():
+            self.ignored[redacted(host)] += count
+        self.places.update((redacted(place), None) for place in player.ignored_places)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON types, for the controller of a worker."""
+        return {
+            "programs": list(self.programs),
+            "clients": self.clients,
+            "telemetry": self.telemetry,
+            "ignored": self.ignored,
+            "places": list(self.places),
+        }
+
+    def update(self, payload: Mapping[str, Any]) -> None:
+        """Add what another process has asked, as its `to_json` gives it."""
+        self.programs.update(dict.fromkeys(payload["programs"]))
+        self.clients.update(payload["clients"])
+        self.telemetry.update(payload["telemetry"])
+        self.ignored.update(payload["ignored"])
+        self.places.update(dict.fromkeys(payload["places"]))
 
     def let_through(self, *, replays: bool) -> LetThrough:
         """Return what the rubric lets through; the programs of a recording are said by themselves."""

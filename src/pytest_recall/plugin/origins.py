@@ -8,8 +8,6 @@ timer.
 from __future__ import annotations
 
 import functools
-import signal
-import threading
 import unittest
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -79,22 +77,3 @@ def _noting(item: pytest.Function, own: list[BaseException]) -> Iterator[None]:
         yield
     finally:
         item.obj = function
-
-
-def note_timer(item: pytest.Item, settings: Any) -> None:
-    """Note what the timer of pytest-timeout raises, which it has just set for `item`."""
-    if settings.method != "signal" or threading.current_thread() is not threading.main_thread():
-        return  # Its other timer ends the process.
-    handler = signal.getsignal(signal.SIGALRM)
-    if not callable(handler):
-        return
-
-    def alarm(*args: Any) -> Any:
-        __tracebackhide__ = True
-        try:
-            return handler(*args)
-        except BaseException as error:
-            state_of(item).imposed.append(error)
-            raise
-
-    signal.signal(signal.SIGALRM, alarm)

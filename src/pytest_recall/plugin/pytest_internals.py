@@ -220,3 +220,17 @@ def fail_fixture(definition: pytest.FixtureDef[Any], error: BaseException) -> No
     if definition.cached_result is not None:
         raised: Any = (error, error.__traceback__) if _WITH_TRACEBACK else error
         definition.cached_result = (None, definition.cached_result[1], raised)
+
+
+def run_phase(item: Any, when: Any, **more: Any) -> tuple[pytest.CallInfo[None], Any]:
+    """Run one phase of the item as pytest does; return the call and its report."""
+    hooks: dict[str, Callable[..., Any]] = {
+        "setup": item.ihook.pytest_runtest_setup,
+        "call": item.ihook.pytest_runtest_call,
+        "teardown": item.ihook.pytest_runtest_teardown,
+    }
+    ends: tuple[type[BaseException], ...] = (pytest.exit.Exception,)
+    if not item.config.option.usepdb:
+        ends = (*ends, KeyboardInterrupt)
+    call = pytest.CallInfo.from_call(lambda: hooks[when](item=item, **more), when=when, reraise=ends)
+    return call, item.ihook.pytest_runtest_makereport(item=item, call=call)

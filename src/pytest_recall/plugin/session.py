@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
     from pytest_recall.plugin.dry import DryRun
     from pytest_recall.plugin.limits import Breaker
+    from pytest_recall.plugin.progress import Ticker
     from pytest_recall.plugin.recording import Recording
-    from pytest_recall.plugin.reporting import Ticker
     from pytest_recall.trials.record import Record
 
 
@@ -237,21 +237,6 @@ class Run:
         self._announced = True
         return self._slice_line()
 
-    def begin_recording(self, asked: Recording) -> None:
-        """Take in how this session records or replays."""
-        from pytest_recall.plugin.limits import Breaker
-
-        self.recording = asked
-        # A replay asks no provider that could be down.
-        if asked.mode != "replay":
-            self.breaker = Breaker(self.plan.place, asked.run, follows=self.follows)
-            self.config.pluginmanager.register(self.breaker, "recall-breaker")
-        if asked.dry:
-            from pytest_recall.plugin.dry import DryRun
-
-            self.dry = DryRun(self.config, asked.found_in)
-            self.config.pluginmanager.register(self.dry, "recall-dry-run")
-
     def late_line(self) -> str | None:
         """Return the slice in one line, if it was made or changed by collection."""
         return None if self._announced or not self.plan.declared else self._slice_line()
@@ -375,10 +360,10 @@ class Run:
 
     def _watch(self, case_ids: set[str]) -> None:
         """Begin to tell how far the run is."""
-        from pytest_recall.plugin import reporting
+        from pytest_recall.plugin import progress
 
         self._watched = True
-        self._ticker = reporting.begin(self.config, self._taken.news, case_ids)
+        self._ticker = progress.begin(self.config, self._taken.news, case_ids)
 
     @property
     def runs(self) -> bool:

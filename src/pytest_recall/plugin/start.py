@@ -145,8 +145,7 @@ def wake(
         plan = replace(plan, rest=rest, budget=taken.budget)
         run.plan = within_budget(replace(plan, ledger=taken.ledger, early=taken.early))
     run.log.note(*change.notes)
-    run.begin_recording(taken)
-    config.stash[CASSETTES] = make_manager(run, taken)
+    begin_recording(run, taken)
     return run
 
 
@@ -163,7 +162,25 @@ def _on_branch(config: pytest.Config, place: Place, asked: Recording) -> Recordi
     return asked.on_branch(run_recordings.recording_folder(place, head_of(place.root, os.environ)[1], asked.run))
 
 
-def make_manager(run: Run, asked: Recording) -> CassetteManager:
+def begin_recording(run: Run, recording: Recording) -> None:
+    """Let the run record or replay, and register what that takes. Raises pytest.UsageError where it cannot."""
+    from pytest_recall.plugin.limits import Breaker
+
+    plugins = run.config.pluginmanager
+    run.recording = recording
+    # A replay asks no provider that could be down.
+    if recording.mode != "replay":
+        run.breaker = Breaker(run.plan.place, recording.run, follows=run.follows)
+        plugins.register(run.breaker, "recall-breaker")
+    if recording.dry:
+        from pytest_recall.plugin.dry import DryRun
+
+        run.dry = DryRun(run.config, recording.found_in)
+        plugins.register(run.dry, "recall-dry-run")
+    run.config.stash[CASSETTES] = _manager_of(run, recording)
+
+
+def _manager_of(run: Run, asked: Recording) -> CassetteManager:
     """Return the cassettes of this session. Raises pytest.UsageError where nothing can be replayed or recorded."""
     from pytest_recall.plugin import recording
     from pytest_recall.plugin.cassettes import CassetteManager
@@ -228,6 +245,10 @@ def make_run(config: pytest.Config, plan: Plan) -> Run:
     from pytest_recall.plugin.session import Run
 
     def ending(run: Run) -> Ends:
+        if run.follows:
+            from pytest_recall.plugin.worker_ending import WorkerEnding
+
+            return WorkerEnding(run)
         from pytest_recall.plugin.ending import Ending
 
         return Ending(run)

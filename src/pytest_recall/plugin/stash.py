@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import pytest
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Mapping
     from pathlib import Path
 
@@ -44,8 +43,6 @@ MODELS_OF_FILES: pytest.StashKey[dict[tuple[str, str, str], Model]] = pytest.Sta
 """On the config: the models that files name themselves, by file, kind of call and selector."""
 CALIBRATIONS: pytest.StashKey[Mapping[JudgeKey, Calibration]] = pytest.StashKey()
 """On the config: the calibrations that verdicts are held to, as soon as one is."""
-BATCHED: pytest.StashKey[Counter[str]] = pytest.StashKey()
-"""On the config: what calls went through batch APIs in workers, and what went directly."""
 STATE: pytest.StashKey[ItemState] = pytest.StashKey()
 """On an item: what is known of it; absent on tests that are none of ours."""
 RERUN: str = "rerun"

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,11 +13,9 @@ from pytest_recall.models.outage import Outage, outage_text
 from pytest_recall.plugin import baselines, judging, marks
 from pytest_recall.plugin.case_item import CaseFailed, CaseItem
 from pytest_recall.plugin.limits import outage_in
-from pytest_recall.plugin.pytest_internals import renew_request
 from pytest_recall.plugin.stash import (
     ATTACHED,
     CASSETTES,
-    RERUN,
     RUN,
     add_data,
     data_of,
@@ -29,22 +24,19 @@ from pytest_recall.plugin.stash import (
 from pytest_recall.replay.budget import spent_text
 from pytest_recall.replay.exchange import error_replies
 from pytest_recall.results.standing import informs
-from pytest_recall.results.stop_text import outage_line
-from pytest_recall.results.unproven_text import unconfirmed_text, unproven_text
+from pytest_recall.results.unproven_text import unproven_text
 from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.trials.conditions import Prompts, conditions, taped_of, words_of
 from pytest_recall.trials.execution import CallSummary, Result, RunFacts, TrialCase, make_trial
 from pytest_recall.trials.journal import json_line
-from pytest_recall.trials.trial import Outcome, Row, Trial, judged_by_models
+from pytest_recall.trials.trial import Outcome, Trial, judged_by_models
 
 if TYPE_CHECKING:
     from pytest_recall.cases.case import Case
     from pytest_recall.plugin.cassettes import CassetteManager
-    from pytest_recall.plugin.item_state import ItemState
     from pytest_recall.plugin.session import Run
     from pytest_recall.replay.budget import SpentBudget
     from pytest_recall.replay.tape import Tape
-    from pytest_recall.trials.series import AnyRule
 
 
 def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
@@ -70,7 +62,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     if result is None or result.outcome is not outcome:
         result = Result(outcome, error=error, seconds=None if isinstance(item, CaseItem) else round(call.duration, 6))
     result = result._replace(ended_by=result.ended_by or ended_by)
-    trial = trial_of(item, result, with_calls=call.when != "teardown")
+    state.trial = trial = trial_of(item, result, with_calls=call.when != "teardown")
     if outcome is Outcome.FAILED:
         state.unproven = unproven_text(trial)
     _carry(item, report, trial)
@@ -79,13 +71,8 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     if trial.arm:
         baselines.mark(item, call, report)
         return
-    if getattr(item.config.option, "xmlpath", None):
-        from pytest_recall.plugin import reporting
-
-        row = run.plan.before.get(state.case_id)
-        reporting.describe(item, trial, row, regression=_is_regression(state, trial, row))
     if state.rule is None:
-        add_data(report, apart=_apart(item) if outcome is Outcome.FAILED else "")
+        add_data(report, apart=why_apart(item) if outcome is Outcome.FAILED else "")
 
 
 def _is_left_out(item: pytest.Item, report: pytest.TestReport, raised: BaseException | None) -> bool:
@@ -134,13 +121,6 @@ def _carry(item: pytest.Item, report: pytest.TestReport, trial: Trial) -> None:
     text = f"[{', '.join(pending)}]"
     add_data(report, trials=text, process=os.getpid(), error=trial.outcome is Outcome.ERROR)
     item.config.stash[ATTACHED] = (text, [trial]) if len(pending) == 1 else ("", [])
-
-
-def _is_regression(state: ItemState, trial: Trial, row: Row | None) -> bool:
-    """Whether a fail of the trial would be one that counts, of a case that passed at its last verdict."""
-    if row is None or row.failing or row.quarantined is not None or trial.unproven:
-        return False
-    return state.rule is None or not state.rule.is_unconfirmed([*(state.outcomes or ()), trial.outcome])
 
 
 def _no_evidence(item: pytest.Item, outcome: Outcome, run: Run) -> str:
@@ -209,7 +189,7 @@ def _unpaid(item: pytest.Item) -> SpentBudget | None:
     return spent
 
 
-def _apart(item: pytest.Item) -> str:
+def why_apart(item: pytest.Item) -> str:
     """Return why a fail does not fail the run: its case is in quarantine, its judge may not block, or it only informs.
 
     Empty if it does.
@@ -244,7 +224,7 @@ def take_subtest(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.
     if outcome in (Outcome.FAILED, Outcome.ERROR):
         state_of(item).subtests.append((outcome, error))
     if outcome is Outcome.FAILED:
-        add_data(report, apart=_apart(item))
+        add_data(report, apart=why_apart(item))
 
 
 def _by_subtests(item: pytest.Item) -> tuple[Outcome, str]:
@@ -384,189 +364,3 @@ def _own_bars(case: Case | None) -> list[str]:
     """Return the judges to whose scores the case itself gives a threshold."""
     calls = () if case is None else case.judges
     return [call.name for call in calls if "threshold" in call.arguments or (case and case.threshold is not None)]
-
-
-def run_series(item: Any, nextitem: pytest.Item | None) -> bool | None:
-    """Run the phases of `item` until its rule has a verdict: a protocol of pytest's own kind.
-
-    Every trial has its own fixtures, its own cassette and its own line in the journal. To
-    pytest, all but the last one are nothing yet. Return None where pytest only shows what
-    it would set up.
-    """
-    option = item.config.option
-    if option.setuponly or getattr(option, "setupplan", False):
-        return None
-    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    rest, state = item.config.stash[RUN].plan.rest, state_of(item)
-    # A series that was cut off goes on where it was.
-    outcomes: list[Outcome] = [] if rest is None else rest.outcomes((state.case_id, state.arm))
-    fails: list[Any] = []
-    state.outcomes, state.missed = outcomes, False
-    reruns = _reruns(item)
-    try:
-        while not _once(item, nextitem, outcomes, fails, reruns=reruns):
-            reruns -= state.outcome is Outcome.ERROR
-            renew_request(item)
-        item.config.stash[CASSETTES].forget(item, len(outcomes))
-    finally:
-        state.outcomes = None
-    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-    return True
-
-
-def replay_series(item: Any, nextitem: pytest.Item | None) -> bool:
-    """Replay all recorded trials of a case that is asked several times: a protocol of pytest's own kind."""
-    from pytest_recall.plugin.dry import settle
-    from pytest_recall.schedule.changes import ReplayFinding, ReplayState, of_series
-
-    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    count = item.config.stash[CASSETTES].recorded_trials(item)
-    outcomes: list[Outcome] = []
-    state, rule = state_of(item), _rule(item)
-    state.outcomes = outcomes
-    found: list[ReplayFinding] = []
-    try:
-        for number in range(1, count + 1):
-            call, report = _phase(item, "setup")
-            if report.passed:
-                call, report = _phase(item, "call")
-            found.append(ReplayFinding.from_json(json.loads(data_of(report)["dry"])))
-            decided = found[-1].state in (ReplayState.UNAFFECTED, ReplayState.RECORDED)
-            last = number == count or not decided
-            if last:
-                one = of_series(found, rule.decided([*outcomes, state.outcome]))
-                if found[-1].trials:
-                    one = one._replace(trials=tuple(json.loads(data_of(report)["trials"])))
-                add_data(report, dry=json.dumps(one.to_json()))
-                settle(item, call, report, one)
-            _, end = _phase(item, "teardown", nextitem=nextitem if last else item.parent)
-            if last:
-                item.ihook.pytest_runtest_logreport(report=report)
-            if last or not end.passed:
-                item.ihook.pytest_runtest_logreport(report=end)
-            outcomes.append(state.outcome)
-            if last:
-                break
-    finally:
-        state.outcomes = None
-    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-    return True
-
-
-def _rule(item: pytest.Item) -> AnyRule:
-    rule = state_of(item).rule
-    assert rule is not None, "its case is asked several times"
-    return rule
-
-
-def _reruns(item: pytest.Item) -> int:
-    """Return how often `--reruns` of pytest-rerunfailures has a trial repeated that came to no verdict."""
-    return int(getattr(item.config.option, "reruns", None) or 0)
-
-
-def _is_rerun(item: pytest.Item, raised: BaseException | None) -> bool:
-    """Return whether `--only-rerun` and `--rerun-except` leave an exception to `--reruns`."""
-    option = item.config.option
-    only, but = (getattr(option, name, None) or () for name in ("only_rerun", "rerun_except"))
-    text = f"{type(raised).__name__}: {raised}"
-    return not isinstance(raised, MissError) and bool(
-        (not only or any(re.search(one, text) for one in only)) and not any(re.search(one, text) for one in but)
-    )
-
-
-def _once(item: Any, nextitem: pytest.Item | None, outcomes: list[Outcome], fails: list[Any], *, reruns: int) -> bool:
-    """Run one trial and tell pytest of it; return whether it was the last: False if the case has to be asked again.
-
-    While there are `reruns`, one without a verdict does not count as one of the trials of the rule.
-    """
-    call, report = _phase(item, "setup")
-    reports = [report]
-    if report.passed:
-        call, report = _phase(item, "call")
-        reports.append(report)
-    state = state_of(item)
-    judged = state.outcome
-    stops = bool(item.session.shouldstop or item.session.shouldfail)
-    raised = call.excinfo.value if call.excinfo is not None else None
-    may_repeat = reruns > 0 and judged is Outcome.ERROR and not stops and state.unasked is None
-    repeats = may_repeat and _is_rerun(item, raised)
-    verdict: Outcome | None = None
-    if not repeats:
-        verdict = _rule(item).decided([*outcomes, judged])
-        if verdict is None and stops:
-            verdict = Outcome.ERROR
-        elif verdict is None and state.unasked is not None:
-            verdict = Outcome.ERROR if outcomes else Outcome.SKIPPED
-    if judged is Outcome.FAILED:
-        fails.append(report.longrepr)
-    _tell(item, report, verdict, [*outcomes, judged], fails)
-    if verdict is not None:
-        _interact(item, call, report)
-    # What is torn down is what the next one does not need: the item's own, if it is the same item again.
-    ended, end = _phase(item, "teardown", nextitem=nextitem if verdict is not None else item.parent)
-    _interact(item, ended, end)
-    for one in (*reports, end):
-        # Who counts tests, such as JUnit's XML, is not to hear of the ends of trials that are nothing yet.
-        if verdict is not None or one is report or not one.passed:
-            item.ihook.pytest_runtest_logreport(report=one)
-    if not repeats:
-        outcomes.append(judged)
-    return verdict is not None
-
-
-def _tell(item: Any, report: Any, verdict: Outcome | None, outcomes: list[Outcome], fails: list[Any]) -> None:
-    """Make of the report of a trial what pytest is to know: nothing yet, or what the series came to."""
-    state, rule = state_of(item), _rule(item)
-    if verdict is None:
-        report.outcome = state.reported = RERUN
-        return
-    summary = rule.summary(len(outcomes) - outcomes.count(Outcome.PASSED), len(outcomes))
-    if verdict is Outcome.PASSED:
-        report.outcome = "passed"
-        report.longrepr = None
-    elif verdict is Outcome.FAILED:
-        report.outcome = "failed"
-        add_data(report, error=False)
-        report.longrepr = f"{fails[-1]}\n  {summary}" if fails else summary
-        if not state.unproven and rule.is_unconfirmed(outcomes):
-            state.unproven = unconfirmed_text(summary)
-        if not state.arm:
-            add_data(report, apart=_apart(item))
-    elif verdict is Outcome.ERROR and state.unasked is not None:
-        report.outcome = "failed"
-        add_data(report, error=True)
-        after = f"no verdict after {plural(len(outcomes) - 1, 'trial')} ({rule.name})"
-        report.longrepr = f"{after}: {outage_line(state.unasked, state.arm)}"
-    elif outcomes[-1].is_verdict:
-        report.outcome = "failed"
-        add_data(report, error=True)
-        report.longrepr = f"no verdict: {summary}"
-    if state.arm:
-        baselines.settle_series(item, report, verdict)
-    state.reported = report.outcome
-
-
-def _phase(item: Any, when: Any, **more: Any) -> tuple[pytest.CallInfo[None], Any]:
-    """Run one phase of the item as pytest does; return the call and its report."""
-    hooks: dict[str, Callable[..., Any]] = {
-        "setup": item.ihook.pytest_runtest_setup,
-        "call": item.ihook.pytest_runtest_call,
-        "teardown": item.ihook.pytest_runtest_teardown,
-    }
-    ends: tuple[type[BaseException], ...] = (pytest.exit.Exception,)
-    if not item.config.option.usepdb:
-        ends = (*ends, KeyboardInterrupt)
-    call = pytest.CallInfo.from_call(lambda: hooks[when](item=item, **more), when=when, reraise=ends)
-    return call, item.ihook.pytest_runtest_makereport(item=item, call=call)
-
-
-def _interact(item: Any, call: pytest.CallInfo[None], report: Any) -> None:
-    """Tell debuggers and editors of an exception, as pytest does: of a trial that is repeated they hear nothing."""
-    expected = (
-        hasattr(report, "wasxfail")
-        or "arm" in data_of(report)
-        or bool(data_of(report).get("apart"))
-        or isinstance(call.excinfo and call.excinfo.value, pytest.skip.Exception)
-    )
-    if call.excinfo is not None and not expected:
-        item.ihook.pytest_exception_interact(node=item, call=call, report=report)

@@ -3,29 +3,52 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import date
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_recall.plugin import start
 from pytest_recall.plugin.options import has_state, today, usage_errors
-from pytest_recall.plugin.recording import Recording
-from pytest_recall.plugin.stash import BATCHED, CASSETTES, FOREIGN, RUN
+from pytest_recall.plugin.stash import FOREIGN, RUN
 from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.trial import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pytest_recall.plugin.session import Run
-    from pytest_recall.schedule.changes import Changes
 
 
-def brief(node: Any) -> None:
+class Controller:
+    """Hands the plan to workers, and takes back what only they can find out; registered where pytest-xdist is."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_configure_node(self, node: Any) -> None:
+        """Send the plan to a worker that is about to start."""
+        _brief(node)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        """Begin the journal, as nothing is collected here, or end a run that lacks a file.
+
+        Raises pytest.Session.Interrupted, as pytest does for its own collection.
+        """
+        run: Run | None = self._config.stash.get(RUN, None)
+        if run is None:
+            return
+        run.collected_elsewhere(ids)
+        if (count := len(run.beside.uncollected)) and not self._config.option.continue_on_collection_errors:
+            raise pytest.Session.Interrupted(f"{count} error{'s' if count != 1 else ''} during collection")
+
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take in what a worker has found out; one that died says nothing."""
+        if any(key.startswith("recall") for key in getattr(node, "workeroutput", ())):
+            _debrief(node, start.ensure_run(self._config))
+
+
+def _brief(node: Any) -> None:
     """Send the plan to a worker, as far as it needs it: the slice, and rows that may still be wanted."""
     node.workerinput["recall_foreign"] = [str(path) for path in node.config.stash.get(FOREIGN, ())]
     run = node.config.stash.get(RUN, None)
@@ -76,68 +99,11 @@ def _share(run: Run, workers: int) -> None:
         run.log.note(f"rate limits: each of the {workers} workers kept to an equal share of them")
 
 
-def follow(config: pytest.Config) -> None:
-    """Make a worker's run from what the controller sent."""
-    given = config.workerinput.get("recall")  # type: ignore[attr-defined]
-    if given is None:
-        return
-    from pytest_recall.cases.settings import Settings
-    from pytest_recall.files.eval_directory import Place
-    from pytest_recall.runs.base import Base
-    from pytest_recall.runs.context import Context, Filters
-    from pytest_recall.runs.plan import Plan
-    from pytest_recall.runs.resume import Rest, Shard
-    from pytest_recall.schedule.selection import Pick
-
-    sent = json.loads(given)
-    picks = tuple(Pick(*pick) for pick in sent["picks"])
-    plan = Plan(
-        place=Place(
-            Path(sent["root"]), Path(sent["eval_dir"]), None if sent["artifacts"] is None else Path(sent["artifacts"])
-        ),
-        context=Context(**{**sent["context"], "date": date.fromisoformat(sent["context"]["date"])}),
-        rubric=Settings.model_validate(sent["rubric"]),
-        wanted=Filters(
-            scenarios=tuple(sent["wanted"]["scenarios"]),
-            dimensions=tuple(sent["wanted"]["dimensions"]),
-            explicit=sent["wanted"]["explicit"],
-            update=sent["wanted"]["update"],
-        ),
-        rows=_rows(sent["rows"]),
-        cases=frozenset(pick.case_id for pick in picks),
-        picks=picks,
-        base=Base(
-            is_change=sent["is_change"],
-            rows=None if sent["before"] is None else _rows(sent["before"]),
-        ),
-        unaffordable=frozenset(sent["unaffordable"]),
-        changes=None if sent["changes"] is None else _changes(sent["changes"]),
-        baselines=tuple(sent["baselines"]),
-        shard=sent["shard"] and Shard(*sent["shard"]),
-        rest=sent["rest"] and Rest.from_json(sent["rest"]),
-    )
-    run = start.make_run(config, plan.dealt())
-    asked = Recording(*sent["recording"])
-    run.begin_recording(asked)
-    config.stash[CASSETTES] = start.make_manager(run, asked)
-
-
-def _changes(sent: Mapping[str, Any]) -> Changes:
-    from pytest_recall.schedule.changes import Changes, ReplayFinding
-
-    return Changes({case_id: ReplayFinding.from_json(one) for case_id, one in sent.items()})
-
-
-def _rows(sent: Mapping[str, Any]) -> dict[str, Row]:
-    return {case_id: Row.from_json(row) for case_id, row in sent.items()}
-
-
-def debrief(node: Any, run: Run) -> None:
+def _debrief(node: Any, run: Run) -> None:
     """Take in which cases a worker found by collecting; a worker that died says nothing."""
     output = getattr(node, "workeroutput", {})
     for error in output.get("recall_errors", ()):
         run.log.refuse(error)
-    node.config.stash.setdefault(BATCHED, Counter()).update(output.get("recall_batched", {}))
     given = output.get("recall")
     if given is None:
         return
@@ -145,14 +111,11 @@ def debrief(node: Any, run: Run) -> None:
     run.log.trouble(found["problems"])
     run.log.note(*found["notes"])
     run.log.halt(found["halted"])
-    run.unrecorded.telemetry.update(found["telemetry"])
-    run.unrecorded.ignored.update(found["ignored"])
-    run.unrecorded.places.update(dict.fromkeys(found["places"]))
+    run.unrecorded.update(found["unrecorded"])
     run.money.calls += map(Call.from_json, found["calls"])
     run.money.alone.update(found["alone"])
     run.money.looped.update(found["looped"])
-    run.unrecorded.programs.update(dict.fromkeys(found["programs"]))
-    run.unrecorded.clients.update(found["clients"])
+    run.money.batched.update(found["batched"])
     run.judged.update(found["judged"])
     run.found.deselected.update(found["deselected"])
     if found["passed_over"]:
