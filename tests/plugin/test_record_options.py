@@ -104,7 +104,7 @@ class TestUsage:
         for options, said in self.ROWS[2:]:
             if (options, said) not in begins:
                 with pytest.raises(pytest.UsageError) as caught:
-                    recording.recording(pytester.parseconfig(*options))
+                    recording.recording_options(pytester.parseconfig(*options))
                 assert str(caught.value) == said, options
         assert upstream.count == 0
 

@@ -26,7 +26,11 @@ from pytest_recall.plugin.switch import SHORT
 )
 def test_what_is_kept(given: str, kept: str) -> None:
     assert (
-        list(replay_first._kept(given.split(), lambda name: f"--{name}" if name in SHORT else f"--recall-{name}"))
+        list(
+            replay_first._carried_options(
+                given.split(), lambda name: f"--{name}" if name in SHORT else f"--recall-{name}"
+            )
+        )
         == kept.split()
     )
 

@@ -129,7 +129,7 @@ class TestKinds:
         [line] = [line for line in result.errlines if line]
         assert "'judges' is not a kind of call; did you mean `judge`?" in line
         with pytest.raises(pytest.UsageError, match="'' is not a kind of call; known: agent, judge, worker"):
-            recording.recording(pytester.parseconfig("eval", "--replay", "--recall-live="))
+            recording.recording_options(pytester.parseconfig("eval", "--replay", "--recall-live="))
 
     def test_a_judge_is_recorded_by_default(
         self, pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch

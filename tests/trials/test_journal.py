@@ -20,7 +20,7 @@ from pytest_recall.trials import journal as journal_module
 from pytest_recall.trials.journal import (
     NAME,
     Journal,
-    TakenTrials,
+    TrialLog,
     is_cut_off,
     read_header,
     read_journal,
@@ -473,7 +473,7 @@ def test_where_files_have_no_locks_a_run_without_an_end_is_cut_off(
 # What Ctrl-C leaves
 
 
-def interrupted(taken: TakenTrials, journal: Journal, before: int) -> bool:
+def interrupted(taken: TrialLog, journal: Journal, before: int) -> bool:
     """Take a trial and press Ctrl-C before the line with this number; return whether there are so many."""
     left = before
 
@@ -504,7 +504,7 @@ def test_wherever_an_interrupt_comes_a_trial_is_in_memory_as_often_as_in_the_jou
     while True:
         folder = tmp_path / str(lines)
         folder.mkdir()
-        taken = TakenTrials(lambda problem: None)
+        taken = TrialLog(lambda problem: None)
         with Journal(folder, HEADER) as journal:
             taken.take(trial("a"), journal)
             more = interrupted(taken, journal, lines)
@@ -521,7 +521,7 @@ def test_wherever_an_interrupt_comes_a_trial_is_in_memory_as_often_as_in_the_jou
 
 def test_what_cannot_be_written_is_told_and_not_written_again(tmp_path: Path) -> None:
     told: list[str] = []
-    taken = TakenTrials(told.append)
+    taken = TrialLog(told.append)
     with Journal(tmp_path, HEADER) as journal, Path("/dev/full").open("wb", buffering=0) as full:
         file, journal._file = journal._file, full
         taken.take(trial("a"), journal)

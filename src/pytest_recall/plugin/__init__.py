@@ -328,9 +328,9 @@ class Hooks:
                 attempts.note_unreported(item)
         if manager is None or state is None:
             return (yield)
-        if state.ahead is None:
+        if state.prefetch is None:
             manager.open(item)
-        if manager.mode == "off" or (state.ahead is not None and state.ahead.job is not None):
+        if manager.mode == "off" or (state.prefetch is not None and state.prefetch.job is not None):
             # An agent that was asked already may have missed something since: that is for the call to say.
             return (yield)
         with manager.answerable(item, "setup"):
@@ -425,7 +425,7 @@ class Hooks:
             set_apart(report)
         run = self.run
         if run is not None:
-            run.beside.take(report)
+            run.other_failures.take(report)
         if has_trial or "unpaid" in data or report.when == CRASHED:
             if run is None:
                 from pytest_recall.plugin import start
@@ -436,7 +436,7 @@ class Hooks:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note a file that could not be collected."""
         if self.run:
-            self.run.beside.take(report)
+            self.run.other_failures.take(report)
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, Any] | None:
         """Show a trial without a verdict as an error, not as a failed case."""

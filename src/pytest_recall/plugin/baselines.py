@@ -55,7 +55,7 @@ def of_module(module: pytest.Module) -> list[Baseline]:
         try:
             found.append(baseline_of(name, has_fixture=has_fixture, fixtures=defined_names(module.config)))
         except RecallError as error:
-            run.found.unknown_baselines.update(dict.fromkeys(error.messages))
+            run.collection.unknown_baselines.update(dict.fromkeys(error.messages))
     return found
 
 

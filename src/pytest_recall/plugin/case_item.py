@@ -14,8 +14,8 @@ from pytest_recall.cases.case import Case
 from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, MissError
 from pytest_recall.plugin import baselines, memories
-from pytest_recall.plugin.ahead import NARROW
 from pytest_recall.plugin.item_state import ItemState
+from pytest_recall.plugin.prefetch import NARROW
 from pytest_recall.plugin.pytest_internals import fixtures_of, value_of
 from pytest_recall.plugin.stash import CASSETTES, LOOPS, RUN, STATE
 from pytest_recall.schedule.boxes import DATASET, OF_CHANGE, PROFILE, REJUDGED
@@ -74,21 +74,21 @@ class CaseItem(pytest.Function):
     def setup(self) -> None:
         """Set up the fixtures; before its turn, those that are the case's own in a context of its own."""
         __tracebackhide__ = True
-        if self.state.ahead is None:
+        if self.state.prefetch is None:
             super().setup()
             return
         for name in self.fixturenames:
             definitions = fixtures_of(self).get(name)
             if definitions and definitions[-1].scope not in NARROW:
                 value_of(self, name)
-        self.state.ahead.enter().run(super().setup)
+        self.state.prefetch.enter().run(super().setup)
 
     def runtest(self) -> None:
         """Run the case; raises CaseFailed for a fail and CaseError where there is no verdict."""
         __tracebackhide__ = True
         self.state.result = None
         try:
-            result = self.ask() if self.state.ahead is None else self.state.ahead.result()
+            result = self.ask() if self.state.prefetch is None else self.state.prefetch.result()
         except CaseError as error:
             if error.stage == PREFLIGHT:
                 # A judge that is wrong about what is known would be wrong about the rest as well.
@@ -100,7 +100,7 @@ class CaseItem(pytest.Function):
             raise CaseFailed(result.note)
 
     @property
-    def kept(self) -> Trial | None:
+    def early_trial(self) -> Trial | None:
         """The trial of the case from before the run was cut off; None if it has to be asked."""
         rest = self._run.plan.rest
         return None if rest is None or self.state.rule is not None else rest.early.get((self.case.id, self.state.arm))
@@ -117,8 +117,8 @@ class CaseItem(pytest.Function):
     def ask(self) -> Result:
         """Ask and judge the case with its fixtures, in whichever thread. Raises CaseError."""
         run = self._run
-        if (kept := self.kept) is not None:
-            return Result.of(kept)
+        if (early_trial := self.early_trial) is not None:
+            return Result.of(early_trial)
         fixtures: dict[str, Any] = self.funcargs
         agent: Any = fixtures.get("agent")
         if self.baseline is not None:

@@ -35,7 +35,7 @@ def change_of(
     place: Place,
     rubric: Settings,
     context: Context,
-    asked: Recording,
+    recording: Recording,
     paths: list[Path],
     *,
     is_resumed: bool,
@@ -46,10 +46,10 @@ def change_of(
     """
     job = job_of(os.environ)
     if config.option.collectonly:
-        return KnownChange(NO_BASE, rubric, asked, job)
+        return KnownChange(NO_BASE, rubric, recording, job)
     refs = targets(config.option.recall_base, os.environ)
     base = base_of(place, refs, os.environ)
-    if not asked.requests:  # What varies is compared by the rubric of the working tree.
+    if not recording.requests:  # What varies is compared by the rubric of the working tree.
         rubric, base = held_to(rubric, base)
     if (more := config.option.recall_dry_run_ignoring) is not None:
         from pytest_recall.replay.varying import volatile_in
@@ -58,8 +58,8 @@ def change_of(
     notes = [f"{base.unreadable}; the settings of this change apply"] if base.unreadable else []
     if base.lacks_default:
         notes.append(sentences.no_default_branch(place.name(place.state)))
-    found = KnownChange(base, rubric, asked, job, notes=tuple(notes))
-    if options.wanted(config).explicit or context.mode not in MODES or asked.mode == "replay" or asked.dry:
+    found = KnownChange(base, rubric, recording, job, notes=tuple(notes))
+    if options.filters(config).explicit or context.mode not in MODES or recording.mode == "replay" or recording.dry:
         return found
     with tempfile.TemporaryDirectory() as scratch:
         if base.is_change and context.mode == "pr" and not job.fork and not is_resumed and paths:
@@ -72,7 +72,7 @@ def change_of(
             if not is_resumed:
                 shutil.rmtree(folder, ignore_errors=True)
                 shutil.rmtree(of_base, ignore_errors=True)
-            found = found._replace(recording=asked.keeping(folder, of_base))
+            found = found._replace(recording=recording.keeping(folder, of_base))
         if is_resumed or not paths:
             return found
         from pytest_recall.plugin import replay_first

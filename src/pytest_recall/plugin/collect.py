@@ -148,8 +148,8 @@ class CaseModule(pytest.Module):
             # On a worker, or where another plugin leads pytest to files of its own.
             file = CaseFile(self.path, plan.place.name(self.path))
             run.plan = plan = plan.with_file(self.path, file)
-        if plan.rest is None and (run.waits or (not plan.scheduled and plan.wanted.narrows)):
-            wanted = plan.wanted
+        if plan.rest is None and (run.waits or (not plan.scheduled and plan.filters.narrows)):
+            wanted = plan.filters
             return [case for case in file.cases() if wanted.keeps(case.scenario, case.dimension)], file.lines
         return file.cases(plan.items), file.lines
 
@@ -192,13 +192,13 @@ def note_deselected(run: Run, items: Iterable[pytest.Item]) -> None:
     for item in items:
         if is_case(item):
             if not state_of(item).arm:
-                run.found.deselected[state_of(item).case_id] = item.nodeid.startswith(excluded)
+                run.collection.deselected[state_of(item).case_id] = item.nodeid.startswith(excluded)
             continue
         with suppress(RecallError):  # What is wrong with a mark is told where its test is run.
             if (found := marks.marked(item)) is not None:
                 passed_over.add(found.case_id)
     if passed_over:
-        run.found.passed_over |= passed_over
+        run.collection.passed_over |= passed_over
         run.plan = run.plan.declaring(passed_over)
 
 
@@ -247,8 +247,8 @@ def _join(config: pytest.Config, items: list[pytest.Item]) -> None:
     run = start.ensure_run(config)
     if by_place:
         run.log.note(marks.by_place_line([*by_place], [name for names in by_place.values() for name in names]))
-    if run.found.unknown_baselines:
-        raise RecallError(*run.found.unknown_baselines)
+    if run.collection.unknown_baselines:
+        raise RecallError(*run.collection.unknown_baselines)
     both = late.keys() & {case_id for file in run.plan.files.values() for case_id in file.lines}
     if both:
         raise RecallError(
@@ -257,7 +257,7 @@ def _join(config: pytest.Config, items: list[pytest.Item]) -> None:
     check_names(run.plan, late)
     plan = run.plan
     if late or run.waits:
-        run.found.nodes = nodes
+        run.collection.nodes = nodes
         run.choose_from([*rows, *late], late)
     elif plan.shard is None and plan.rest is None:
         return

@@ -121,10 +121,10 @@ class Ending:
             self._look_for_skipped()
         header = run.plan.header(folder.name, "")
         stop = self._stop(session)
-        if deselected := sorted(self._left() & run.found.deselected.keys()):
+        if deselected := sorted(self._left() & run.collection.deselected.keys()):
             # A change cannot leave out what it breaks.
             named = [] if run.plan.checks_change else deselected
-            excluded = tuple(case_id for case_id in named if run.found.deselected[case_id])
+            excluded = tuple(case_id for case_id in named if run.collection.deselected[case_id])
             stop = (stop or RunStop("deselected"))._replace(deselected=len(deselected), excluded=excluded)
         gates: tuple[Standing, ...] = ()
         with self._guarded("the gates"):
@@ -144,7 +144,7 @@ class Ending:
                 run.journal.spent(run.money.calls)
             if any(self._let_through):
                 run.journal.let_through(self._let_through)
-            run.journal.end(code, stop, run.beside.failed())
+            run.journal.end(code, stop, run.other_failures.failed())
         except OSError as error:
             run.log.problems.append(f"{folder}: the journal was not ended ({error.strerror})")
         calls = (*(run.before.calls if run.before else ()), *run.money.calls)
@@ -157,7 +157,7 @@ class Ending:
             calls,
             stop,
             seconds,
-            tuple(run.beside.failed()),
+            tuple(run.other_failures.failed()),
             let_through=let_through,
         )
         self._write_state(folder, self._record)
@@ -175,7 +175,7 @@ class Ending:
         session.exitstatus = self._exit_code()
         if session.exitstatus != code:
             with suppress(RecallError, OSError):  # It is said already what cannot be written.
-                Journal.continued(folder).end(int(session.exitstatus), stop, run.beside.failed())
+                Journal.continued(folder).end(int(session.exitstatus), stop, run.other_failures.failed())
 
     def _exit_code(self) -> int:
         """Return the exit code of the session, as far as it is known."""
@@ -307,7 +307,7 @@ class Ending:
 
     def _nothing_due(self) -> bool:
         plan = self._run.plan
-        chosen = plan.scheduled or plan.rest is not None or (plan.shard is not None and bool(plan.whole))
+        chosen = plan.scheduled or plan.rest is not None or (plan.shard is not None and bool(plan.full_slice))
         return chosen and (bool(plan.cases) or plan.rest is not None) and not plan.picks
 
     def _left(self) -> set[str]:
@@ -334,7 +334,7 @@ class Ending:
             return self._outage
         if run.money.unpaid and meter is not None and (spent := meter.closed()) is not None:
             return RunStop.of_budget(spent)
-        if files := run.beside.uncollected:
+        if files := run.other_failures.uncollected:
             # pytest says no more than that it was interrupted, or stopped.
             return RunStop("uncollected", next(iter(files.values())), files=tuple(files))
         words = next((why for why in (session.shouldfail, session.shouldstop) if isinstance(why, str) and why), "")
@@ -399,7 +399,7 @@ class Ending:
         from pytest_recall.results.gates import gates_of
 
         files = [file for file in plan.files.values() if not file.reason]
-        cases = {case.id: (case.scenario, case.dimension) for case in read_cases(files)} | self._run.found.late
+        cases = {case.id: (case.scenario, case.dimension) for case in read_cases(files)} | self._run.collection.late
         gates = gates_of(record, plan.rubric, cases, plan.rows)
         if gates and not plan.unscheduled:  # Questions of datasets have scenarios that are not read here.
             rubric = plan.place.name(plan.place.rubric)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pytest_recall.cases.case import Case
-    from pytest_recall.plugin.ahead import Ahead
+    from pytest_recall.plugin.prefetch import Prefetch
     from pytest_recall.replay.tape import Tape
     from pytest_recall.trials.execution import Result
     from pytest_recall.trials.run_stop import RunStop
@@ -32,7 +32,7 @@ class ItemState:
     """What the trials of its series came to so far; None where its case is asked once."""
     missed: bool = False
     """Whether a trial of its series asked for what is not recorded; of an item that asks a baseline."""
-    ahead: Ahead | None = None
+    prefetch: Prefetch | None = None
     """What was begun before its turn, with `--recall-concurrency`, from then to its end."""
     unpaid: bool = False
     """Whether there was no money for it."""

@@ -39,12 +39,12 @@ def judge_of(config: pytest.Config, kind: JudgeKind) -> ModelJudge:
         panel = panel_of(config)
     except RecallError as error:
         pytest.fail(f"judge_{kind}: {error}", pytrace=False)
-    judge = ModelJudge(kind, panel, rubric, rubric.judge.preflight if is_asked_today(config) else "off")
+    judge = ModelJudge(kind, panel, rubric, rubric.judge.preflight if asks_live(config) else "off")
     judge.ready = tape.known_answers()(judge.ready)  # type: ignore[method-assign]
     return judge
 
 
-def is_asked_today(config: pytest.Config) -> bool:
+def asks_live(config: pytest.Config) -> bool:
     """Whether judging models are asked about every answer of this run, and not some or all out of cassettes."""
     manager = config.stash[CASSETTES]
     return manager.mode in ("off", "record") or manager.player.ways["judge"] == "live"

@@ -99,7 +99,7 @@ class Breaker:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Leave a case alone before its fixtures can cost anything."""
-        if is_case(item) and state_of(item).ahead is None:
+        if is_case(item) and state_of(item).prefetch is None:
             self.leave_out(item)
 
     def close(self) -> None:
@@ -119,7 +119,7 @@ class BudgetGate:
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Skip the case, before its fixtures can cost anything; one that was begun goes on to its next call."""
         state = item.stash.get(STATE, None)
-        if state is None or state.ahead is not None:
+        if state is None or state.prefetch is not None:
             return
         spent = self._manager.spent_out
         state.unpaid = spent is not None

@@ -285,13 +285,13 @@ def judges_of(config: pytest.Config, path: Path) -> Mapping[str, PointsJudge]:
     source = source_of(config, path)
     assert source is not None
     from pytest_recall.horizon.evaluation import JUDGE
-    from pytest_recall.plugin.judging import is_asked_today
+    from pytest_recall.plugin.judging import asks_live
     from pytest_recall.replay import tape
 
     rubric = config.stash[RUN].plan.rubric
     judge = source.judge(
         lambda selector: _model(config, source, selector, "judge"),
-        preflight=is_asked_today(config) and rubric.judge.preflight != "off",
+        preflight=asks_live(config) and rubric.judge.preflight != "off",
     )
     judge.ready = tape.known_answers()(judge.ready)  # type: ignore[method-assign]
     return {JUDGE: judge}

@@ -313,7 +313,7 @@ def define(addoption: Callable[..., object], spelled: Callable[[str], str]) -> N
     add("dry-run-ignoring", metavar="FILE", help=argparse.SUPPRESS)
 
 
-def asked(config: pytest.Config) -> CommandLine:
+def command_line(config: pytest.Config) -> CommandLine:
     """Return what the command line says about the context."""
     from pytest_recall.runs.context import CommandLine
 
@@ -330,7 +330,7 @@ def asked(config: pytest.Config) -> CommandLine:
     )
 
 
-def wanted(config: pytest.Config) -> Filters:
+def filters(config: pytest.Config) -> Filters:
     """Return what the command line narrows the run to. Explicit beats scheduled."""
     from pytest_recall.runs.context import Filters
 

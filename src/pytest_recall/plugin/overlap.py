@@ -22,9 +22,9 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.json_lines import Appended
 from pytest_recall.models import prices
 from pytest_recall.plugin import options
-from pytest_recall.plugin.ahead import GLOBAL, Ahead, NeedsAlone, needs_alone, put_back, set_up, tear_down
 from pytest_recall.plugin.case_item import CaseItem
 from pytest_recall.plugin.output import SINK, Output
+from pytest_recall.plugin.prefetch import GLOBAL, NeedsAlone, Prefetch, needs_alone, put_back, set_up, tear_down
 from pytest_recall.plugin.pytest_internals import fixtures_of, is_known, renew_request, steady_environment
 from pytest_recall.plugin.stash import CASSETTES, STATE
 from pytest_recall.plugin.trials import trial_of
@@ -78,10 +78,10 @@ def begin(session: pytest.Session, run: Run) -> None:
     session.config.pluginmanager.register(Overlap(session, run), "recall-overlap")
 
 
-def _ahead(item: pytest.Item) -> Ahead | None:
+def _prefetch_of(item: pytest.Item) -> Prefetch | None:
     """Return what was begun of an item before its turn; None where nothing was."""
     state = item.stash.get(STATE, None)
-    return None if state is None else state.ahead
+    return None if state is None else state.prefetch
 
 
 class Overlap:
@@ -98,7 +98,7 @@ class Overlap:
         self._most = limit if config.option.maxfail or getattr(config.option, "stepwise", False) else AHEAD_OF * limit
         self._pool = Pool(limit)
         self._places = {id(item): place for place, item in enumerate(session.items)}
-        self._begun: dict[CaseItem, Ahead] = {}
+        self._begun: dict[CaseItem, Prefetch] = {}
         self._needs: dict[str, str] = {}
         self._loop = Loop()
         run.loop.use(self._loop)
@@ -126,10 +126,10 @@ class Overlap:
         for upcoming in self._upcoming(item, nextitem):
             if not isinstance(upcoming, CaseItem) or upcoming.parent is not item.parent or self._need(upcoming):
                 break
-            ahead = self._begun.get(upcoming)
-            if ahead is not None and ahead.exits:
+            prefetch = self._begun.get(upcoming)
+            if prefetch is not None and prefetch.exits:
                 break
-            if ahead is not None or _may_be_skipped(upcoming):
+            if prefetch is not None or _may_be_skipped(upcoming):
                 continue
             if len(self._begun) >= self._most or not self._begin(upcoming):
                 break
@@ -159,11 +159,11 @@ class Overlap:
 
     def _begin(self, item: CaseItem) -> bool:
         """Set up the fixtures of a case and start its trial; return whether the next one may be begun as well."""
-        ahead = item.state.ahead = Ahead(self._manager.player.lane())
-        self._manager.open(item, ahead.lane)
+        prefetch = item.state.prefetch = Prefetch(self._manager.player.lane())
+        self._manager.open(item, prefetch.lane)
         try:
-            with self._captured(item, ahead):
-                ahead.entry = set_up(item, lambda: ahead.context)
+            with self._captured(item, prefetch):
+                prefetch.entry = set_up(item, lambda: prefetch.context)
         except NeedsAlone as need:
             self._needs[item.nodeid] = str(need)
             self._end(item)
@@ -171,20 +171,22 @@ class Overlap:
         except BaseException:
             self._end(item)
             raise
-        if ahead.entry is None:
+        if prefetch.entry is None:
             self._end(item)
             return False
         if not self._begun and any(map(_is_async, item.funcargs.values())):
             # Before there are threads: these compute by turns, in which asyncio takes several times as long to load.
             self._loop.begin()
-        ahead.said = ahead.sink.taken()
-        ahead.seconds = clock.wall() - ahead.begin
-        self._begun[item] = ahead
-        if ahead.entry.raised is None and not (item.state.tape and item.state.tape.misses):
+        prefetch.said = prefetch.sink.taken()
+        prefetch.seconds = clock.wall() - prefetch.begin
+        self._begun[item] = prefetch
+        if prefetch.entry.raised is None and not (item.state.tape and item.state.tape.misses):
             # Known before its thread is: Ctrl-C may come while that starts.
-            ahead.job = ahead.lane.wait = TrialJob(partial(self._asked, item), ahead.context, f"recall {item.name}")
-            self._pool.enter(ahead.job)
-        return not ahead.exits
+            prefetch.job = prefetch.lane.wait = TrialJob(
+                partial(self._asked, item), prefetch.context, f"recall {item.name}"
+            )
+            self._pool.enter(prefetch.job)
+        return not prefetch.exits
 
     def _asked(self, item: CaseItem) -> Result:
         """Ask the case, and write down what came of it: its turn may be long in coming, and the process be killed."""
@@ -192,7 +194,7 @@ class Overlap:
         with nullcontext() if self._breaker is None else self._breaker.counted(item):
             result: Result = item.ask()
         recording = self._run.recording
-        if recording is not None and recording.early and item.state.rule is None and item.kept is None:
+        if recording is not None and recording.early and item.state.rule is None and item.early_trial is None:
             # What cannot be kept is asked again, and what is left behind at the end has no one to tell.
             with self._writing, suppress(OSError, ValueError, RecallError):
                 if self._early is None:
@@ -201,10 +203,10 @@ class Overlap:
         return result
 
     @contextmanager
-    def _captured(self, item: CaseItem, ahead: Ahead) -> Iterator[None]:
+    def _captured(self, item: CaseItem, prefetch: Prefetch) -> Iterator[None]:
         """Keep what is printed while `item` is set up: its own text for its turn, and that of processes as well."""
         capture = getattr(self._output.capture, "item_capture", None)
-        with nullcontext() if capture is None else capture("setup", item), assigned(SINK, ahead.sink):
+        with nullcontext() if capture is None else capture("setup", item), assigned(SINK, prefetch.sink):
             yield
 
     # At its turn
@@ -212,11 +214,11 @@ class Overlap:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Hand pytest the fixtures that are set up, within its capture."""
-        ahead = _ahead(item)
-        if ahead is None or ahead.entry is None:
+        prefetch = _prefetch_of(item)
+        if prefetch is None or prefetch.entry is None:
             return
-        ahead.said.again(self._output.handlers)
-        entry, ahead.entry = ahead.entry, None
+        prefetch.said.again(self._output.handlers)
+        entry, prefetch.entry = prefetch.entry, None
         try:
             put_back(item, entry)
         except BaseException:
@@ -227,25 +229,25 @@ class Overlap:
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         """Print and log what the case did, once it has ended."""
         __tracebackhide__ = True
-        ahead = _ahead(item)
+        prefetch = _prefetch_of(item)
         try:
             return (yield)
         finally:
-            if ahead is not None:
-                ahead.sink.over = True
-                ahead.sink.taken().again(self._output.handlers)
+            if prefetch is not None:
+                prefetch.sink.over = True
+                prefetch.sink.taken().again(self._output.handlers)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Report the time that the case took itself, and not for how long its turn waited."""
-        ahead = _ahead(item)
-        if ahead is not None and call.when == "setup":
-            call.start, call.duration = ahead.begin, ahead.seconds + call.duration
+        prefetch = _prefetch_of(item)
+        if prefetch is not None and call.when == "setup":
+            call.start, call.duration = prefetch.begin, prefetch.seconds + call.duration
             call.stop = call.start + call.duration
-        elif ahead is not None and call.when == "call" and ahead.job is not None and ahead.job.is_done:
-            call.start, call.stop, call.duration = ahead.job.begin, ahead.job.end, ahead.job.seconds
+        elif prefetch is not None and call.when == "call" and prefetch.job is not None and prefetch.job.is_done:
+            call.start, call.stop, call.duration = prefetch.job.begin, prefetch.job.end, prefetch.job.seconds
         return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -259,12 +261,12 @@ class Overlap:
         goes_on = nextitem is not None and item.parent in (nextitem, nextitem.parent)
         ends = not goes_on or session.shouldfail or session.shouldstop
         self._call_off([other for other in self._begun if other is not item] if ends else [])
-        ahead = _ahead(item)
-        if not isinstance(item, CaseItem) or ahead is None:
+        prefetch = _prefetch_of(item)
+        if not isinstance(item, CaseItem) or prefetch is None:
             return (yield)
-        self._stop([ahead])
-        ahead.sink.over = True
-        self._take_down(item, ahead)
+        self._stop([prefetch])
+        prefetch.sink.over = True
+        self._take_down(item, prefetch)
         try:
             return (yield)
         finally:
@@ -275,35 +277,35 @@ class Overlap:
     def _call_off(self, items: list[CaseItem]) -> None:
         """End cases that are not going to have their turn; nothing is reported of them."""
         begun = [(item, self._begun[item]) for item in items]
-        self._stop([ahead for _, ahead in begun])
-        for item, ahead in reversed(begun):
-            self._take_down(item, ahead)
+        self._stop([prefetch for _, prefetch in begun])
+        for item, prefetch in reversed(begun):
+            self._take_down(item, prefetch)
             self._end(item)
             renew_request(item)
 
-    def _take_down(self, item: CaseItem, ahead: Ahead) -> None:
+    def _take_down(self, item: CaseItem, prefetch: Prefetch) -> None:
         """Take down the fixtures of a case that pytest was not handed."""
-        if ahead.entry is not None:
-            for error in tear_down(ahead.entry):
+        if prefetch.entry is not None:
+            for error in tear_down(prefetch.entry):
                 self._manager.problems.append(f"{item.nodeid}: was not run, and its teardown failed: {error!r}")
 
-    def _stop(self, begun: list[Ahead]) -> None:
+    def _stop(self, begun: list[Prefetch]) -> None:
         """Let trials that run come to an end, which those of coroutines do at once."""
-        running = [ahead for ahead in begun if ahead.job is not None and not ahead.job.is_done]
-        for ahead in running:
-            ahead.lane.call_off()
-        self._pool.cancel([ahead.job for ahead in running if ahead.job is not None])
-        for ahead in running:
-            ahead.lane.over = False  # Fixtures may still have something to call.
+        running = [prefetch for prefetch in begun if prefetch.job is not None and not prefetch.job.is_done]
+        for prefetch in running:
+            prefetch.lane.call_off()
+        self._pool.cancel([prefetch.job for prefetch in running if prefetch.job is not None])
+        for prefetch in running:
+            prefetch.lane.over = False  # Fixtures may still have something to call.
 
     def _end(self, item: CaseItem) -> None:
         """Forget what was begun of `item`."""
-        ahead = item.state.ahead
-        assert ahead is not None, "it was begun"
-        item.state.ahead = None
+        prefetch = item.state.prefetch
+        assert prefetch is not None, "it was begun"
+        item.state.prefetch = None
         self._begun.pop(item, None)
-        self._manager.player.leave(ahead.lane)
-        ahead.lane.over = ahead.job is not None and (ahead.job.is_left or not ahead.job.is_done)
+        self._manager.player.leave(prefetch.lane)
+        prefetch.lane.over = prefetch.job is not None and (prefetch.job.is_left or not prefetch.job.is_done)
         if item.state.tape is not None:  # What ends within its protocol has let go of it.
             item.state.tape.close()
 

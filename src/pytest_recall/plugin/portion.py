@@ -96,8 +96,8 @@ def resumed(config: pytest.Config, place: Place) -> Resumed | None:
         ("--recall-seed", option.recall_seed, header.seed),
         ("--recall-pr", option.recall_pr, header.pr),
         ("--recall-shard", shard and str(shard), header.shard),
-        (options.spelled(config, "scenarios"), options.wanted(config).scenarios or None, header.scenarios),
-        (options.spelled(config, "dimensions"), options.wanted(config).dimensions or None, header.dimensions),
+        (options.spelled(config, "scenarios"), options.filters(config).scenarios or None, header.scenarios),
+        (options.spelled(config, "dimensions"), options.filters(config).dimensions or None, header.dimensions),
     ]
     others = [name for name, given, had in settled if given is not None and given != had]
     if others := [*others, *_node_ids(config)]:

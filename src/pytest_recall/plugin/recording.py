@@ -71,7 +71,7 @@ class Recording(NamedTuple):
     """Whether no call is made live, of whatever kind."""
 
     @property
-    def found_in(self) -> Path | None:
+    def dry_run_file(self) -> Path | None:
         """The file for what a dry run finds; None for the usual one."""
         return Path(self.dry_file) if self.dry_file else None
 
@@ -124,7 +124,7 @@ class Recording(NamedTuple):
         return self._replace(budget=budget, ledger=f".spent-{self.run}")
 
 
-def recording(config: pytest.Config) -> Recording:
+def recording_options(config: pytest.Config) -> Recording:
     """Return what the command line asks for. Raises pytest.UsageError."""
     option = config.option
     record, replay = option.recall_record, option.recall_replay
@@ -156,12 +156,14 @@ def recording(config: pytest.Config) -> Recording:
         ledger="" if budget is None else f".spent-{run}",
         early=f".early-{run}.jsonl" if mode == "off" and options.concurrency(config) > 1 else "",
         live=live_kinds(option.recall_live),
-        dry_file=str(config.invocation_params.dir / found_in) if (found_in := option.recall_dry_run_file) else "",
+        dry_file=str(config.invocation_params.dir / dry_run_file)
+        if (dry_run_file := option.recall_dry_run_file)
+        else "",
         requests=str(config.invocation_params.dir / into) if (into := option.recall_dry_run_requests) else "",
     )
 
 
-def wanted_of(config: pytest.Config) -> frozenset[str]:
+def dry_run_ids(config: pytest.Config) -> frozenset[str]:
     """Return which cases `--recall-dry-run-of` names. Raises pytest.UsageError."""
     from pytest_recall.files.disk import read_text
     from pytest_recall.schedule.changes import wanted_in

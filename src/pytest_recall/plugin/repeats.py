@@ -12,7 +12,7 @@ from pytest_recall.files.wording import plural
 from pytest_recall.plugin import baselines
 from pytest_recall.plugin.pytest_internals import renew_request, run_phase
 from pytest_recall.plugin.stash import CASSETTES, RERUN, RUN, add_data, data_of, is_case, state_of
-from pytest_recall.plugin.trials import why_apart
+from pytest_recall.plugin.trials import why_not_blocking
 from pytest_recall.results.stop_text import outage_line
 from pytest_recall.results.unproven_text import unconfirmed_text
 from pytest_recall.trials.trial import Outcome
@@ -131,7 +131,7 @@ def _tell(item: Any, report: Any, verdict: Outcome | None, outcomes: list[Outcom
         if not state.unproven and rule.is_unconfirmed(outcomes):
             state.unproven = unconfirmed_text(summary)
         if not state.arm:
-            add_data(report, apart=why_apart(item))
+            add_data(report, apart=why_not_blocking(item))
     elif verdict is Outcome.ERROR and state.unasked is not None:
         report.outcome = "failed"
         add_data(report, error=True)

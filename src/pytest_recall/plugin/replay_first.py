@@ -59,10 +59,10 @@ _REPORTS = (
 )
 
 
-def cassettes_of(place: Place, asked: Recording) -> Path:
+def cassettes_of(place: Place, recording: Recording) -> Path:
     """Return the folder of the cassettes that are replayed; what a run of a change records is no part of it."""
-    own = asked.folder and not asked.of_change
-    return Path(asked.folder) if own else place.cassettes
+    own = recording.folder and not recording.of_change
+    return Path(recording.folder) if own else place.cassettes
 
 
 def changes_of(
@@ -73,7 +73,7 @@ def changes_of(
     None where there is no change and nothing is recorded, or a program has passed plugins to pytest, and where cases or
     fixtures are only listed. Raises RecallError where it cannot be found out.
     """
-    option, base, asked = config.option, change.base, change.recording
+    option, base, recording = config.option, change.base, change.recording
     if option.collectonly or option.showfixtures or option.show_fixtures_per_test:
         return None
     from pytest_recall.cases.case_file import CaseFile
@@ -107,10 +107,10 @@ def changes_of(
             if left := _replayable(source, first, found.reasons, ids):
                 decided = replayed(config, _whole(source, Path(scratch)), processes, base, left)
                 found = found.completed(decided, source.origin)
-                if context.mode == "main" and asked.of_change:
+                if context.mode == "main" and recording.of_change:
                     # The newest recording of what the default branch asks takes its place among the cassettes.
                     ids_decided = decided.asking_broken().ids(ReplayState.UNAFFECTED, ReplayState.RECORDED)
-                    _copy(source, ids_decided, Path(asked.folder), fixtures=True)
+                    _copy(source, ids_decided, Path(recording.folder), fixtures=True)
         if base.is_change and _holds_any(first.folder):
             found = _compared(config, first.folder, base, found, context.seed)
         if base.is_change and base.commit:
@@ -120,10 +120,10 @@ def changes_of(
                 found = _with_price(found, first, base, change.rubric, context)
         if context.mode != "pr":
             found = found.asking_broken()
-        if asked.of_change:
-            _seed(found, [first, *rest], Path(asked.folder))
+        if recording.of_change:
+            _seed(found, [first, *rest], Path(recording.folder))
             if context.mode == "pr":
-                _begin(found, [first, *rest], Path(asked.base))
+                _begin(found, [first, *rest], Path(recording.base))
         return found
 
 
@@ -365,7 +365,7 @@ def _command(config: pytest.Config, cassettes: Path, scratch: Path, shard: tuple
     """Return the command that replays a part of the cases; its options come last, and so take the place of others."""
     part, parts = shard
     # The paths come first: an option whose value may be left out would take one for its own.
-    given = [*config.option.file_or_dir, *_kept(arguments.options_of(config), partial(spelled, config))]
+    given = [*config.option.file_or_dir, *_carried_options(arguments.options_of(config), partial(spelled, config))]
     command = [sys.executable, "-m", "pytest", *given]
     command += [f"--recall-dry-run-cassettes={cassettes}", "--recall-dry-run", "--recall-mode=all"]
     command += [f"--recall-dry-run-file={scratch / f'{part}.json'}"]
@@ -384,7 +384,7 @@ def _command(config: pytest.Config, cassettes: Path, scratch: Path, shard: tuple
     return command
 
 
-def _kept(given: list[str], spelled: Callable[[str], str]) -> Iterator[str]:
+def _carried_options(given: list[str], spelled: Callable[[str], str]) -> Iterator[str]:
     """Yield the options that the replay has in common with this run."""
     values = {*_VALUE, *map(spelled, _OWN_VALUE)}
     optional = {*map(spelled, _OWN_OPTIONAL)}

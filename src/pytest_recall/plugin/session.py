@@ -21,15 +21,15 @@ from pytest_recall.files.wording import plural
 from pytest_recall.models.outage import Outage
 from pytest_recall.models.reply_names import joined, replied_models
 from pytest_recall.plugin import garbage
-from pytest_recall.plugin.learned import CollectedTests, Money, SessionLog, SessionLoop, Unrecorded
 from pytest_recall.plugin.options import is_worker
 from pytest_recall.plugin.pytest_internals import terminal_writer, was_debugged
+from pytest_recall.plugin.session_stats import CollectedTests, Money, SessionLog, SessionLoop, Unrecorded
 from pytest_recall.plugin.stash import ATTACHED, CRASHED, RERUN, RUN, data_of
 from pytest_recall.results.sentences import slice_line
 from pytest_recall.runs.plan import Plan
 from pytest_recall.trials.baselines import case_and_baseline
 from pytest_recall.trials.execution import Result, RunFacts, TrialCase, in_run, make_trial
-from pytest_recall.trials.journal import Journal, TakenTrials
+from pytest_recall.trials.journal import Journal, TrialLog
 from pytest_recall.trials.record import FailedItem
 from pytest_recall.trials.trial import EARLIER, Outcome, Trial
 
@@ -106,7 +106,7 @@ def _text(report: pytest.TestReport, end: pytest.TestReport | None, reporter: py
     return file.getvalue().rstrip("\n")
 
 
-class Beside:
+class OtherFailures:
     """The tests and files that failed and are not cases; `cases` are the node ids of those that are."""
 
     def __init__(self) -> None:
@@ -157,19 +157,19 @@ class Run:
         self._make_ending = make_ending
         self.follows = is_worker(config)
         self.log = SessionLog(follows=self.follows)
-        self.found = CollectedTests()
+        self.collection = CollectedTests()
         self.money = Money()
         self.unrecorded = Unrecorded()
         self.loop = SessionLoop()
-        self._taken = TakenTrials(self.log.problems.append)
-        self.trials = self._taken.all
+        self._trial_log = TrialLog(self.log.problems.append)
+        self.trials = self._trial_log.all
         self._attempts: Counter[tuple[str, str]] = Counter()
         self.journal: Journal | None = None
         self.before: Record | None = None
-        self._kept: Journal | None = None
+        self._resumed_journal: Journal | None = None
         self.amended = False
         self._announced = False
-        self.beside = Beside()
+        self.other_failures = OtherFailures()
         self.failures = Failures()
         self.judged: set[bool] = set()
         self.recording: Recording | None = None
@@ -190,31 +190,35 @@ class Run:
 
     # What was chosen
 
-    def found_out(self) -> str:
+    def first_collection_payload(self) -> str:
         """Return, once, what only a worker finds out, and what the journal should know soon; empty if nothing."""
-        sent, self.found.sent = self.found.sent, True
-        return "" if sent or not (self.found.late or self.waits or self.found.settled) else json.dumps(self.findings())
+        sent, self.collection.sent = self.collection.sent, True
+        return (
+            ""
+            if sent or not (self.collection.late or self.waits or self.collection.settled)
+            else json.dumps(self.collection_payload())
+        )
 
-    def findings(self) -> dict[str, Any]:
+    def collection_payload(self) -> dict[str, Any]:
         """Return what a worker has found out by collecting, as plain JSON types."""
         return {
-            "late": self.found.late,
-            "nodes": self.found.nodes,
+            "late": self.collection.late,
+            "nodes": self.collection.nodes,
             "cases": sorted(self.plan.cases) if self.waits else [],
-            "settled": None if self.found.settled is None else sorted(self.found.settled),
+            "settled": None if self.collection.settled is None else sorted(self.collection.settled),
         }
 
-    def take_in(self, found: Mapping[str, Any]) -> None:
-        """Take in the `findings` of the first worker that has some; all of them find the same."""
-        if self.found.informed or not (found["late"] or found["cases"] or found["settled"] is not None):
+    def merge_collection(self, payload: Mapping[str, Any]) -> None:
+        """Merge the `collection_payload` of the first worker that has some; all of them find the same."""
+        if self.collection.informed or not (payload["late"] or payload["cases"] or payload["settled"] is not None):
             return
-        self.found.informed = True
-        late = {case_id: (names[0], names[1]) for case_id, names in found["late"].items()}
-        self.found.nodes = found["nodes"]
-        if late or found["cases"]:
-            self.choose_from(found["cases"], late)
-        if found["settled"] is not None:
-            self.settle(set(found["settled"]))
+        self.collection.informed = True
+        late = {case_id: (names[0], names[1]) for case_id, names in payload["late"].items()}
+        self.collection.nodes = payload["nodes"]
+        if late or payload["cases"]:
+            self.choose_from(payload["cases"], late)
+        if payload["settled"] is not None:
+            self.settle(set(payload["settled"]))
         self.amend()
         self._announce()
 
@@ -247,23 +251,23 @@ class Run:
         if not self.plan.scheduled:
             kept = "" if self.plan.writes else "; the state is left alone"
             part = f"; {self.plan.shard.name} runs its part of them" if self.plan.shard else ""
-            return f"recall: schedule off, the cases are chosen by {self.plan.wanted.explicit}{part}{kept}"
+            return f"recall: schedule off, the cases are chosen by {self.plan.filters.explicit}{part}{kept}"
         return f"recall: {slice_line(self.plan.header('', ''))}"
 
     def choose_from(self, case_ids: Iterable[str], late: dict[str, tuple[str, str]]) -> None:
         """Choose again, from all of `case_ids` if the choice waited, else from the `late` ones as well."""
-        self.found.late = late
+        self.collection.late = late
         plan = self.plan.declaring(late)
         if self.waits:
             self.plan = replace(plan, cases=frozenset(case_ids)).choosing()
         else:
-            self.plan = plan.choosing(case_id for case_id, names in late.items() if plan.wanted.keeps(*names))
+            self.plan = plan.choosing(case_id for case_id, names in late.items() if plan.filters.keeps(*names))
         self.amended = True
         self._announced = False
 
     def settle(self, case_ids: set[str]) -> None:
         """Deal out what is left of the cases that a person chose, once `-k` and the like have had their say."""
-        self.found.settled = case_ids
+        self.collection.settled = case_ids
         self.plan = self.plan.choosing_collected(case_ids)
         self.amended = True
 
@@ -280,8 +284,8 @@ class Run:
         self.trials += record.trials
         self._attempts.update((trial.case_id, trial.arm) for trial in self.trials if trial.repeat == 1)
         if self.runs:
-            self._kept = Journal.continued(folder)
-            self.config.add_cleanup(self._kept.close)
+            self._resumed_journal = Journal.continued(folder)
+            self.config.add_cleanup(self._resumed_journal.close)
 
     def collected(self, case_ids: Iterable[str]) -> None:
         """Begin the journal, now that pytest has its items."""
@@ -309,10 +313,10 @@ class Run:
         from pytest_recall.runs.checkout import checkout_of
 
         try:
-            if self._kept is not None:
+            if self._resumed_journal is not None:
                 plan, started = self.plan, now.isoformat(timespec="seconds")
-                self._kept.resume(started, plan.budget, plan.ledger, plan.early, plan.recording)
-                self.journal = self._kept
+                self._resumed_journal.resume(started, plan.budget, plan.ledger, plan.early, plan.recording)
+                self.journal = self._resumed_journal
                 if expected:
                     self._watch(expected)
                 return
@@ -363,7 +367,7 @@ class Run:
         from pytest_recall.plugin import progress
 
         self._watched = True
-        self._ticker = progress.begin(self.config, self._taken.news, case_ids)
+        self._ticker = progress.begin(self.config, self._trial_log.news, case_ids)
 
     @property
     def runs(self) -> bool:
@@ -375,10 +379,10 @@ class Run:
 
     def case_of(self, node_id: str) -> str | None:
         """Return the case that the agent under test is asked under the node id of a row; None for any other item."""
-        case_id, arm = self._asked(node_id)
+        case_id, arm = self._case_and_arm(node_id)
         return None if arm else case_id
 
-    def _asked(self, node_id: str) -> tuple[str | None, str]:
+    def _case_and_arm(self, node_id: str) -> tuple[str | None, str]:
         """Return the case of a row's node id, and the baseline that is asked; no case for any other item."""
         path, _, name = node_id.partition("::")
         case_id, arm = case_and_baseline(name)
@@ -389,8 +393,8 @@ class Run:
         if self.follows:
             return
         data = data_of(report)
-        if "found" in data:
-            self.take_in(json.loads(data["found"]))
+        if "collection" in data:
+            self.merge_collection(json.loads(data["collection"]))
         if "unpaid" in data:
             self.money.unpaid.setdefault(data["unpaid"], set()).add(report.nodeid)
         given = data.get("trials")
@@ -418,12 +422,12 @@ class Run:
 
     def _crashed(self, node_id: str, error: str) -> None:
         """Append the trial of a case whose worker died under it, unless its verdict had arrived."""
-        case_id, arm = self._asked(node_id)
+        case_id, arm = self._case_and_arm(node_id)
         if case_id is None:
             # It may be a marked test: that is known when another worker has said what it found.
-            self.found.crashes[node_id] = error
+            self.collection.crashes[node_id] = error
             return
-        self.beside.cases.add(node_id)
+        self.other_failures.cases.add(node_id)
         if not self._attempts[case_id, arm]:
             file = next(file for file in self.plan.files.values() if case_id in file.lines)
             case = file.cases([case_id])[0]
@@ -434,12 +438,12 @@ class Run:
 
     def append_crashed_tests(self) -> None:
         """Append the trials of marked tests whose worker died under them."""
-        for node_id, error in self.found.crashes.items():
-            case_id = self.found.nodes.get(node_id)
+        for node_id, error in self.collection.crashes.items():
+            case_id = self.collection.nodes.get(node_id)
             if case_id is not None:
-                self.beside.cases.add(node_id)
+                self.other_failures.cases.add(node_id)
             if case_id is not None and not self._attempts[case_id, ""]:
-                case = TrialCase(case_id, *self.found.late.get(case_id, ("", "")))
+                case = TrialCase(case_id, *self.collection.late.get(case_id, ("", "")))
                 self._append(
                     make_trial(case, Result(Outcome.ERROR, error=error, ended_by="crash")), node_id.partition("::")[0]
                 )
@@ -468,7 +472,7 @@ class Run:
         )
         if not self._watched:
             self._watch(set())  # Marked tests on workers: how many there are is not known before the end.
-        self._taken.take(in_run(trial, facts), self.journal)
+        self._trial_log.take(in_run(trial, facts), self.journal)
 
     @property
     def _trusts_replays(self) -> bool:
@@ -478,7 +482,7 @@ class Run:
 
     def finish(self, session: pytest.Session) -> None:
         """Apply the trials to the state and write the scorecard. A worker reports what it found."""
-        self._taken.complete()
+        self._trial_log.complete()
         self.loop.close()
         if self._ticker is not None:
             self._ticker.stop()

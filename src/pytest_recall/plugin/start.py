@@ -16,7 +16,15 @@ from pytest_recall.files.eval_directory import find_case_files
 from pytest_recall.files.git import head_of
 from pytest_recall.plugin import files, garbage, option_rules, options
 from pytest_recall.plugin.options import place_of, today, usage_errors
-from pytest_recall.plugin.recording import Recording, check_writable, recording, wanted_of
+from pytest_recall.plugin.recording import (
+    Recording,
+    calls_before_the_session,
+    check_writable,
+    dry_run_ids,
+    ports_of_controller,
+    recording_options,
+    refuse_strays,
+)
 from pytest_recall.plugin.stash import CASSETTES, RUN, WATCH
 
 if TYPE_CHECKING:
@@ -36,7 +44,7 @@ def start(config: pytest.Config) -> None:
     paths = list(files.case_files(config))
     files.refuse_several(config, paths)
     datasets = list(files.dataset_files(config))
-    asked = recording(config)
+    recording = recording_options(config)
     repeats = any(map(config.pluginmanager.hasplugin, ("repeat", "pytest_repeat")))  # by its entry point, or by `-p`
     if (paths or datasets) and repeats and config.getoption("count", 1) > 1:
         raise pytest.UsageError(
@@ -46,9 +54,9 @@ def start(config: pytest.Config) -> None:
     if config.option.recall_baselines is not None and not (paths or datasets):
         name = options.spelled(config, "baselines")
         raise pytest.UsageError(f"{name}: there is no case file here, and only cases of one have baselines")
-    if paths or datasets or asked.mode != "off" or config.option.recall_resume is not None:
+    if paths or datasets or recording.mode != "off" or config.option.recall_resume is not None:
         garbage.pause(config)  # A conftest file may have named us.
-        wake(config, paths, asked, datasets)
+        wake(config, paths, recording, datasets)
     else:
         garbage.resume(config)
 
@@ -69,7 +77,7 @@ def _check_selectors(config: pytest.Config) -> None:
 
 
 def wake(
-    config: pytest.Config, paths: list[Path], asked: Recording | None = None, datasets: Iterable[Path] = ()
+    config: pytest.Config, paths: list[Path], recording: Recording | None = None, datasets: Iterable[Path] = ()
 ) -> Run:
     """Make the run over the case files `paths`: none, if marked tests are all there is."""
     from pytest_recall.cases.settings_file import read_settings
@@ -93,12 +101,12 @@ def wake(
 
             names = baselines.checked_names(config, rubric, f"{place.name(place.rubric)}: baselines")
         kept = portion.resumed(config, place)
-        asked = asked or recording(config)
+        recording = recording or recording_options(config)
         if kept is not None:
-            asked = asked.as_begun(kept.record.header.recording_facts, place)
-        context = resolve(options.asked(config), os.environ, rubric, today(config))
+            recording = recording.as_begun(kept.record.header.recording_facts, place)
+        context = resolve(options.command_line(config), os.environ, rubric, today(config))
         check_state(place, os.environ)
-        change = change_of(config, place, rubric, context, asked, paths, is_resumed=kept is not None)
+        change = change_of(config, place, rubric, context, recording, paths, is_resumed=kept is not None)
         recorded = change.recording
         if change.job.fork and not config.option.collectonly:  # It has no keys, whatever it was asked for.
             recorded = recorded.sending_nothing(place.artifacts.folder / RECORDINGS)
@@ -109,7 +117,7 @@ def wake(
             paths,
             context if kept is None else kept.context(context),
             rubric,
-            options.wanted(config) if kept is None else kept.wanted(),
+            options.filters(config) if kept is None else kept.wanted(),
             datasets=datasets,
             read=partial(read_source, config),
             complete=bool(paths) and set(find_case_files(place.eval_dir, options.patterns(config))) <= set(paths),
@@ -123,17 +131,17 @@ def wake(
             today=today(config),
         )
         if config.option.recall_dry_run_of:
-            wanted = wanted_of(config)
+            wanted = dry_run_ids(config)
             # The replays before a slice is chosen name the file as well; a part of one, or another tree, lacks some.
             whole = not (config.option.recall_dry_run_file or files.may_hold_marks(config))
             if whole and (unknown := sorted(wanted - plan.cases)):
                 raise RecallError(f"--recall-dry-run-of: no case `{unknown[0]}`{nearest(unknown[0], plan.cases)}")
             plan = replace(plan, cases=plan.cases & wanted).choosing()
         plan = replace(plan, baselines=() if config.option.recall_dry_run else names, batch=config.option.recall_batch)
-        plan = replace(plan, recording=asked.facts(place))
+        plan = replace(plan, recording=recording.facts(place))
         plan = planned(config, plan, change)
         plan = replace(plan, settings=portion.settled(config, plan, rubric, kept))
-        if plan.wanted.narrows and not files.may_hold_marks(config):
+        if plan.filters.narrows and not files.may_hold_marks(config):
             check_names(plan, {})
         run = make_run(config, plan)
         if kept is not None:
@@ -149,17 +157,19 @@ def wake(
     return run
 
 
-def _on_branch(config: pytest.Config, place: Place, asked: Recording) -> Recording:
+def _on_branch(config: pytest.Config, place: Place, recording: Recording) -> Recording:
     """Return how to record in this checkout: on a branch into a folder that becomes a file of the run's own."""
-    records = asked.mode in ("record", "missing") and not asked.folder and not config.option.collectonly
+    records = recording.mode in ("record", "missing") and not recording.folder and not config.option.collectonly
     from pytest_recall.runs.checkout import folds_here
 
     if not records or folds_here(place, os.environ):
-        return asked
+        return recording
     from pytest_recall.replay import run_recordings
 
     check_writable(config, place.artifacts.folder, place.name(place.artifacts.folder))
-    return asked.on_branch(run_recordings.recording_folder(place, head_of(place.root, os.environ)[1], asked.run))
+    return recording.on_branch(
+        run_recordings.recording_folder(place, head_of(place.root, os.environ)[1], recording.run)
+    )
 
 
 def begin_recording(run: Run, recording: Recording) -> None:
@@ -175,67 +185,66 @@ def begin_recording(run: Run, recording: Recording) -> None:
     if recording.dry:
         from pytest_recall.plugin.dry import DryRun
 
-        run.dry = DryRun(run.config, recording.found_in)
+        run.dry = DryRun(run.config, recording.dry_run_file)
         plugins.register(run.dry, "recall-dry-run")
     run.config.stash[CASSETTES] = _manager_of(run, recording)
 
 
-def _manager_of(run: Run, asked: Recording) -> CassetteManager:
+def _manager_of(run: Run, recording: Recording) -> CassetteManager:
     """Return the cassettes of this session. Raises pytest.UsageError where nothing can be replayed or recorded."""
-    from pytest_recall.plugin import recording
     from pytest_recall.plugin.cassettes import CassetteManager
     from pytest_recall.replay.cassette_library import Layer
     from pytest_recall.replay.run_recordings import layers_from
 
     watch = run.config.stash.get(WATCH, None)
-    if watch is not None and watch.player.mode != asked.mode:  # A job without keys replays where it would record.
+    if watch is not None and watch.player.mode != recording.mode:  # A job without keys replays where it would record.
         watch.call_off()
         watch = None
-    if watch is not None and asked.mode == "replay":
-        recording.refuse_strays(watch.player)
+    if watch is not None and recording.mode == "replay":
+        refuse_strays(watch.player)
     plan = run.plan
-    folder = Path(asked.folder) if asked.folder else plan.place.cassettes
+    folder = Path(recording.folder) if recording.folder else plan.place.cassettes
     layers: tuple[Layer, ...] = ()
-    if asked.mode != "off" and (asked.of_branch or not asked.folder):
+    if recording.mode != "off" and (recording.of_branch or not recording.folder):
         with usage_errors():
             layers = layers_from(plan.place, folder)
-    if asked.mode in ("record", "missing"):
-        recording.check_writable(run.config, folder, plan.place.name(folder))
-    if asked.batch:
+    if recording.mode in ("record", "missing"):
+        check_writable(run.config, folder, plan.place.name(folder))
+    if recording.batch:
         from pytest_recall.plugin import batching, overlap
 
         if plan.files and not run.config.option.collectonly:
             overlap.refuse_batch(run.config, overlap.obstacle_in_options(run.config))
-        watch = batching.watch(run, watch or asked.mode, asked.run)
+        watch = batching.watch(run, watch or recording.mode, recording.run)
     with usage_errors():
         manager = CassetteManager(
             plan.place,
             plan.rubric,
-            asked.mode,
+            recording.mode,
             folder,
-            run=asked.run,
+            run=recording.run,
             today=plan.context.date,
-            max_age=asked.max_age,
-            header_check=asked.header_check,
+            max_age=recording.max_age,
+            header_check=recording.header_check,
             follows=run.follows,
             workers=getattr(run.config, "workerinput", {}).get("workercount", 1),
             watch=watch,
-            live=asked.live,
-            requests=Path(asked.requests) if asked.requests else None,
-            base=Path(asked.base) if asked.base else None,
+            live=recording.live,
+            requests=Path(recording.requests) if recording.requests else None,
+            base=Path(recording.base) if recording.base else None,
             layers=layers,
-            of_change=asked.of_change,
+            of_change=recording.of_change,
             spelled=partial(options.spelled, run.config),
         )
-    if asked.mode in ("record", "missing"):
-        manager.problems += recording.calls_before_the_session(manager.player)
-    manager.player.hand(partial(recording.ports_of_controller, run.config))
-    if asked.dry or asked.sends_nothing:
+    if recording.mode in ("record", "missing"):
+        manager.problems += calls_before_the_session(manager.player)
+    manager.player.hand(partial(ports_of_controller, run.config))
+    if recording.dry or recording.sends_nothing:
         manager.let_nothing_out()
-    if asked.budget is not None:
+    if recording.budget is not None:
         from pytest_recall.plugin.limits import BudgetGate
 
-        manager.limit(asked.budget, asked.ledger)
+        manager.limit(recording.budget, recording.ledger)
         run.config.pluginmanager.register(BudgetGate(manager), "recall-budget")
     return manager
 

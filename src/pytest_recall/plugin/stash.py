@@ -85,7 +85,7 @@ class ReportData(TypedDict, total=False):
     """The JSON text of what the replay of a case has found."""
     uncollected: str
     """What is wrong with a case file that could not be collected."""
-    found: str
+    collection: str
     """The JSON text of what a worker has learned since its last report."""
 
 

@@ -66,13 +66,13 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     if outcome is Outcome.FAILED:
         state.unproven = unproven_text(trial)
     _carry(item, report, trial)
-    if run.follows and (found := run.found_out()):
-        add_data(report, found=found)
+    if run.follows and (payload := run.first_collection_payload()):
+        add_data(report, collection=payload)
     if trial.arm:
         baselines.mark(item, call, report)
         return
     if state.rule is None:
-        add_data(report, apart=why_apart(item) if outcome is Outcome.FAILED else "")
+        add_data(report, apart=why_not_blocking(item) if outcome is Outcome.FAILED else "")
 
 
 def _is_left_out(item: pytest.Item, report: pytest.TestReport, raised: BaseException | None) -> bool:
@@ -172,7 +172,7 @@ def _count(item: pytest.Item, outage: Outage | None, run: Run) -> None:
     if run.breaker is None:
         return
     state = state_of(item)
-    if state.ahead is None or state.ahead.job is None:  # What was asked before its turn was counted as it ended.
+    if state.prefetch is None or state.prefetch.job is None:  # What was asked before its turn was counted as it ended.
         run.breaker.take(state.arm, outage)
 
 
@@ -189,7 +189,7 @@ def _unpaid(item: pytest.Item) -> SpentBudget | None:
     return spent
 
 
-def why_apart(item: pytest.Item) -> str:
+def why_not_blocking(item: pytest.Item) -> str:
     """Return why a fail does not fail the run: its case is in quarantine, its judge may not block, or it only informs.
 
     Empty if it does.
@@ -224,7 +224,7 @@ def take_subtest(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.
     if outcome in (Outcome.FAILED, Outcome.ERROR):
         state_of(item).subtests.append((outcome, error))
     if outcome is Outcome.FAILED:
-        add_data(report, apart=why_apart(item))
+        add_data(report, apart=why_not_blocking(item))
 
 
 def _by_subtests(item: pytest.Item) -> tuple[Outcome, str]:
@@ -292,7 +292,7 @@ def trial_of(item: pytest.Item, result: Result, *, with_calls: bool = True) -> T
     if isinstance(item, CaseItem):
         case = TrialCase.of(item.case)
     else:
-        scenario, dimension = run.found.late.get(case_id, ("", ""))
+        scenario, dimension = run.collection.late.get(case_id, ("", ""))
         case = TrialCase(case_id, scenario, dimension, marks.fingerprint(item))
     result = result.clean(item.config.stash[CASSETTES].redactor.redacted)
     calls = _calls(item, case, result)
@@ -312,7 +312,7 @@ def trial_of(item: pytest.Item, result: Result, *, with_calls: bool = True) -> T
 def _calls(item: pytest.Item, case: TrialCase, result: Result) -> CallSummary:
     """Return where the answer came from, the calls that it took, and the conditions of its verdict."""
     tape = state_of(item).tape
-    kept = item.kept if isinstance(item, CaseItem) else None
+    kept = item.early_trial if isinstance(item, CaseItem) else None
     if kept is not None and (tape is None or (kept.calls and not tape.made)):
         return CallSummary(kept.source, kept.calls, kept.under)  # It was asked before the run was cut off.
     if tape is None:

@@ -56,11 +56,11 @@ def _follow(config: pytest.Config) -> None:
         ),
         context=Context(**{**sent["context"], "date": date.fromisoformat(sent["context"]["date"])}),
         rubric=Settings.model_validate(sent["rubric"]),
-        wanted=Filters(
-            scenarios=tuple(sent["wanted"]["scenarios"]),
-            dimensions=tuple(sent["wanted"]["dimensions"]),
-            explicit=sent["wanted"]["explicit"],
-            update=sent["wanted"]["update"],
+        filters=Filters(
+            scenarios=tuple(sent["filters"]["scenarios"]),
+            dimensions=tuple(sent["filters"]["dimensions"]),
+            explicit=sent["filters"]["explicit"],
+            update=sent["filters"]["update"],
         ),
         rows=_rows(sent["rows"]),
         cases=frozenset(pick.case_id for pick in picks),

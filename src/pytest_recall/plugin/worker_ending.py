@@ -33,7 +33,7 @@ class WorkerEnding:
             return
         manager = run.config.stash[CASSETTES]
         payload = {
-            **run.findings(),
+            **run.collection_payload(),
             "problems": [*manager.problems, *manager.player.strays],
             "notes": run.log.notes,
             "halted": run.log.halted,
@@ -43,9 +43,9 @@ class WorkerEnding:
             "looped": run.money.looped,
             "batched": run.money.batched,
             "deselected": {
-                case_id: named for case_id, named in run.found.deselected.items() if case_id in run.plan.reasons
+                case_id: named for case_id, named in run.collection.deselected.items() if case_id in run.plan.reasons
             },
-            "passed_over": sorted(run.found.passed_over),
+            "passed_over": sorted(run.collection.passed_over),
             "judged": sorted(run.judged),
         }
         output["recall"] = json.dumps(payload)

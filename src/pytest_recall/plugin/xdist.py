@@ -39,7 +39,7 @@ class Controller:
         if run is None:
             return
         run.collected_elsewhere(ids)
-        if (count := len(run.beside.uncollected)) and not self._config.option.continue_on_collection_errors:
+        if (count := len(run.other_failures.uncollected)) and not self._config.option.continue_on_collection_errors:
             raise pytest.Session.Interrupted(f"{count} error{'s' if count != 1 else ''} during collection")
 
     def pytest_testnodedown(self, node: Any) -> None:
@@ -60,7 +60,7 @@ def _brief(node: Any) -> None:
     plan = run.plan
     if plan.rubric.rate_limits:
         _share(run, node.workerinput["workercount"])
-    picks = () if run.waits else plan.whole
+    picks = () if run.waits else plan.full_slice
     chosen = {pick.case_id for pick in picks}
 
     def sent(rows: Mapping[str, Row]) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def _brief(node: Any) -> None:
             "artifacts": None if plan.place.artifacts_folder is None else str(plan.place.artifacts_folder),
             "context": {**plan.context._asdict(), "date": plan.context.date.isoformat()},
             "rubric": plan.rubric.model_dump(exclude_unset=True),
-            "wanted": asdict(plan.wanted),
+            "filters": asdict(plan.filters),
             "picks": picks,
             "changes": None
             if plan.changes is None
@@ -117,10 +117,10 @@ def _debrief(node: Any, run: Run) -> None:
     run.money.looped.update(found["looped"])
     run.money.batched.update(found["batched"])
     run.judged.update(found["judged"])
-    run.found.deselected.update(found["deselected"])
+    run.collection.deselected.update(found["deselected"])
     if found["passed_over"]:
         run.plan = run.plan.declaring(found["passed_over"])
         run.amended = True
-    run.take_in(found)
+    run.merge_collection(found)
     if found["late"] or found["cases"]:
         run.collected([])

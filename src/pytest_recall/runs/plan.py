@@ -102,7 +102,7 @@ class Plan:
     place: Place
     context: Context
     rubric: Settings
-    wanted: Filters
+    filters: Filters
     rows: Mapping[str, Row]
     """The state of the cases, after a reset if one was asked for."""
     unanswered: Mapping[str, Unanswered] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class Plan:
     """The ids that the slice was chosen from."""
     declared: frozenset[str] = frozenset()
     picks: tuple[Pick, ...] = ()
-    """The slice. Of a `shard` it is its part of `whole`, and of a run that goes on what its `rest` has left."""
+    """The slice. Of a `shard` it is its part of the `full_slice`, and of a resumed run what its `rest` has left."""
     complete: bool = False
     """Whether the files are all that there are, so that a row without a case has lost it."""
     reset: bool = False
@@ -131,7 +131,7 @@ class Plan:
     keeps_recordings: bool = False
     """Whether CI keeps what it records beside the branch."""
     shard: Shard | None = None
-    whole: tuple[Pick, ...] = ()
+    full_slice: tuple[Pick, ...] = ()
     """The slice that all shards choose."""
     rest: Rest | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -154,12 +154,12 @@ class Plan:
     @property
     def scheduled(self) -> bool:
         """Whether the schedule chose the slice."""
-        return not self.wanted.explicit
+        return not self.filters.explicit
 
     @property
     def writes(self) -> bool:
         """Whether the trials of this run belong in the state."""
-        return self.scheduled or self.wanted.update
+        return self.scheduled or self.filters.update
 
     @property
     def mode(self) -> str:
@@ -263,7 +263,7 @@ class Plan:
             return self.base.not_compared
         if not (self.checks_change and self.cases):
             return None
-        return NotCompared("chosen", self.wanted.explicit)
+        return NotCompared("chosen", self.filters.explicit)
 
     @property
     def orphans(self) -> list[str]:
@@ -276,9 +276,9 @@ class Plan:
         decided = () if self.changes is None else self.changes.decided
         cases = self.cases.difference(self.unaffordable, decided, self.earlier_verdicts)
         if self.scheduled and self._lacks_base(self.context.mode):
-            rest = cases.difference(pick.case_id for pick in self.whole)
+            rest = cases.difference(pick.case_id for pick in self.full_slice)
             return Remainder(not_due=0, over_cap=0, unseen=0, next_due=None, without_base=len(rest))
-        return remainder(cases, self.whole, self.rows, self.context.date, retests=self.mode != "nightly")
+        return remainder(cases, self.full_slice, self.rows, self.context.date, retests=self.mode != "nightly")
 
     @property
     def observed(self) -> list[Pick]:
@@ -314,7 +314,7 @@ class Plan:
         """The cases that become items, of which collection may yet drop some; None for all that there are."""
         if self.rest is not None:
             return set(self.reasons)
-        return {pick.case_id for pick in self.whole} if self.scheduled else None
+        return {pick.case_id for pick in self.full_slice} if self.scheduled else None
 
     def choosing(self, more: Iterable[str] = ()) -> Plan:
         """Return the plan with its slice chosen again, with `more` cases to choose from.
@@ -327,7 +327,7 @@ class Plan:
         if self.rest is not None:
             left = set(self.rest.cases)
             picks = tuple(Pick(*pick) for pick in self.rest.header.picks if pick[0] in left)
-            return replace(plan, whole=picks, picks=picks)
+            return replace(plan, full_slice=picks, picks=picks)
         reasons = plan.unscheduled
         if plan.scheduled:
             apart = plan.cases & reasons.keys()
@@ -344,15 +344,15 @@ class Plan:
     def dealt(self) -> Plan:
         """Return the plan with this shard's part of the slice, which is all of it without a shard."""
         if self.shard is None:
-            return replace(self, whole=self.picks)
+            return replace(self, full_slice=self.picks)
         own = self.shard.part(pick.case_id for pick in self.picks)
-        return replace(self, whole=self.picks, picks=tuple(pick for pick in self.picks if pick.case_id in own))
+        return replace(self, full_slice=self.picks, picks=tuple(pick for pick in self.picks if pick.case_id in own))
 
     def restricted(self, case_ids: Iterable[str]) -> Plan:
         """Return the plan with only the picks that pytest collected, after `-k`, `--lf` and node ids."""
         collected = frozenset(case_ids)
-        picks = tuple(pick for pick in self.whole if pick.case_id in collected)
-        return replace(self, collected=collected, picks=picks, whole=self.whole if self.shard else picks)
+        picks = tuple(pick for pick in self.full_slice if pick.case_id in collected)
+        return replace(self, collected=collected, picks=picks, full_slice=self.full_slice if self.shard else picks)
 
     def with_file(self, path: Path, file: Source) -> Plan:
         """Return the plan with a file that only a worker reads, or that another plugin has led pytest to."""
@@ -369,11 +369,11 @@ class Plan:
     @cached_property  # It goes through all cases, and is asked for several times.
     def _header(self) -> Header:
         context, left = self.context, self.left
-        whole = tuple((pick.case_id, pick.reason) for pick in self.whole) if self.shard else ()
+        full_slice = tuple((pick.case_id, pick.reason) for pick in self.full_slice) if self.shard else ()
         scheduled = self.cases - self.unscheduled.keys()
         known = [self.before[case_id] for case_id in scheduled if case_id in self.before]
         answered = () if self.changes is None else self.changes.answered
-        others = scheduled.difference(dict(self.whole), answered, self.earlier_verdicts)
+        others = scheduled.difference(dict(self.full_slice), answered, self.earlier_verdicts)
         rest = left_out(others, self.rows, self.unanswered, context.date)
         waiting = sorted((case_id, one) for case_id, one in self.unanswered.items() if case_id in scheduled)
         return Header(
@@ -385,7 +385,7 @@ class Plan:
             scheduled=self.scheduled,
             writes=self.writes,
             total=len(self.cases),
-            whole=self.complete and not self.wanted.narrows,
+            whole=self.complete and not self.filters.narrows,
             files=() if self.complete else tuple(sorted(one.name for one in self.files.values() if not one.reason)),
             picks=tuple(self.reasons.items()),
             state=self.digest,
@@ -393,8 +393,8 @@ class Plan:
             model=context.model,
             reset=self.reset,
             owner=self.rubric.owner,
-            scenarios=self.wanted.scenarios,
-            dimensions=self.wanted.dimensions,
+            scenarios=self.filters.scenarios,
+            dimensions=self.filters.dimensions,
             not_due=left.not_due,
             over_cap=left.over_cap,
             unseen=left.unseen,
@@ -408,8 +408,8 @@ class Plan:
             batch=self.batch,
             observed=tuple((pick.case_id, pick.reason) for pick in self.observed),
             shard=str(self.shard or ""),
-            slice=whole,
-            fingerprint=fingerprint(whole) if self.shard else "",
+            slice=full_slice,
+            fingerprint=fingerprint(full_slice) if self.shard else "",
             settings=self.settings,
             budget=self.budget,
             ledger=self.ledger,
@@ -508,7 +508,7 @@ def make_plan(
     paths: Iterable[Path],
     context: Context,
     rubric: Settings,
-    wanted: Filters,
+    filters: Filters,
     *,
     datasets: Iterable[Path] = (),
     read: Read = read_dataset,
@@ -561,7 +561,7 @@ def make_plan(
         place=place,
         context=context,
         rubric=rubric,
-        wanted=wanted,
+        filters=filters,
         rows=rows,
         unanswered=state.unanswered,
         behind=state.behind,
@@ -580,9 +580,8 @@ def make_plan(
         known = {case_id for case_id, _ in rest.done.keys() | rest.begun.keys()}
         found = (case for file in files.values() for case in file.cases(known & file.lines.keys()))
         plan = replace(plan, rest=rest.with_cases({case.id: case.fingerprint for case in found}))
-    kept = kept_ids(files.values(), wanted)
-    plan = plan.choosing(kept)
-    unread = {pick.case_id for pick in plan.whole} | (plan.cases - rows.keys())
+    plan = plan.choosing(kept_ids(files.values(), filters))
+    unread = {pick.case_id for pick in plan.full_slice} | (plan.cases - rows.keys())
     for file in files.values():
         file.cases(unread)
     return plan
@@ -595,7 +594,7 @@ def with_marked(plan: Plan, marked: Mapping[str, tuple[str, str]]) -> Plan:
     """
     check_names(plan, marked)
     plan = plan.declaring(marked)
-    wanted = [case_id for case_id, names in marked.items() if plan.wanted.keeps(*names)]
+    wanted = [case_id for case_id, names in marked.items() if plan.filters.keeps(*names)]
     return plan.choosing(wanted) if marked else plan
 
 
@@ -604,10 +603,10 @@ def check_names(plan: Plan, others: Mapping[str, tuple[str, str]]) -> None:
 
     `others` are the cases that are not rows of a file, as (scenario, dimension) by id.
     """
-    if not plan.wanted.narrows:
+    if not plan.filters.narrows:
         return
     cases = read_cases(plan.files.values())
-    plan.wanted.check(
+    plan.filters.check(
         [case.scenario for case in cases] + [scenario for scenario, _ in others.values() if scenario],
         [case.dimension for case in cases] + [dimension for _, dimension in others.values() if dimension],
     )

@@ -179,7 +179,7 @@ class Journal:
         self.close()
 
 
-class TakenTrials:
+class TrialLog:
     """The trials of a session, in `all` and in its journal: each is in both, and once, whenever Ctrl-C comes.
 
     One that was applied to the state alone would be asked again as the run is resumed. `news` are those that no line

@@ -141,14 +141,14 @@ def set_up(item: pytest.Function, context: Callable[[], Context]) -> PreparedIte
             return None
     except BaseException:
         if item in state.stack:
-            tear_down(_taken(item, context))
+            tear_down(_detached(item, context))
         set_closure(item, shared)
         raise
     own.is_early = False
-    return _taken(item, context)
+    return _detached(item, context)
 
 
-def _taken(item: pytest.Function, context: Callable[[], Context]) -> PreparedItem:
+def _detached(item: pytest.Function, context: Callable[[], Context]) -> PreparedItem:
     state = setup_state(item.session)
     entry = PreparedItem(*state.stack.pop(item))
     entry.finalizers[:] = [partial(_run, context(), finalizer) for finalizer in entry.finalizers]
@@ -187,7 +187,7 @@ def tear_down(entry: PreparedItem) -> list[BaseException]:
     return raised
 
 
-class Ahead:
+class Prefetch:
     """What was begun of one case before its turn."""
 
     def __init__(self, lane: CaseContext) -> None:
