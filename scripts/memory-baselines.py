@@ -21,7 +21,7 @@ from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.cases.memory_part import QueryContext, Unit
 from pytest_recall.datasets.cases import DatasetCases, dataset_of, metrics_of
-from pytest_recall.datasets.datasets_text import SHOWN, table
+from pytest_recall.datasets.datasets_text import SHOWN, summary_table
 from pytest_recall.datasets.membench import MembenchSummary, fold
 from pytest_recall.datasets.membench_run import arguments_of, go_on, header_of
 from pytest_recall.datasets.questions import SAMPLE, BenchFile, draw
@@ -138,7 +138,8 @@ def samples(folder: Path) -> Iterator[str]:
             arguments = arguments_of(bench, client)
             with run_journal(out, header_of(out, bench, arguments, None)) as run:
                 found = go_on(bench, client, run, arguments, allowed=False, tell=lambda said: None)
-            yield from (f"### {memory} on {dataset}", "", *table(found.summary, markdown=True), "")
+            table = summary_table(found.summary)
+            yield from (f"### {memory} on {dataset}", "", *markdown_grid(table.head, table.rows), "")
 
 
 def main() -> int:

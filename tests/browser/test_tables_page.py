@@ -10,7 +10,7 @@ import pytest
 
 from pytest_recall.cli import main
 from pytest_recall.datasets.membench_run import read_figures
-from pytest_recall.files.wording import TableSection
+from pytest_recall.files.sections import Section
 from pytest_recall.results.report_page import memories_page
 from tests.browser.conftest import Open, everybody_can_use, figures_are_told
 from tests.browser.test_run_page import SIZES
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MARKUP = "<img src=x onerror=\"document.title='owned'\">"
 
 
-def has_tables(opened: Page, told: Sequence[TableSection]) -> None:
+def has_tables(opened: Page, told: Sequence[Section]) -> None:
     """See that each cell of these sections stands on the page, in its place."""
     assert opened.locator("section.tables > h2").all_inner_texts() == [one.title for one in told]
     shown = [table for section in told for table in section.tables]

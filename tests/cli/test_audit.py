@@ -151,7 +151,9 @@ class TestImport:
             "as re-graded: 3 of 3 passed, 1 defective case out of the count; 3 of 4 *",
         ]
         result.stdout.fnmatch_lines(["graded.jsonl: 3 grades, 3 of them new", *numbers])
-        result.stdout.fnmatch_lines(["  rubric, *: false passes 0 of 1, false fails 1 of 1"])
+        result.stdout.fnmatch_lines(
+            ["judge * right passes  false passes  right fails  false fails", "rubric, * 1 * 0 * 0 * 1"]
+        )
         checkout.recall("score").stdout.fnmatch_lines(numbers)
         told = json.loads("\n".join(checkout.recall("score", "--json").outlines))["regraded"]
         assert told["as_judged"] == {"passed": 2, "failed": 2}
@@ -174,7 +176,7 @@ class TestImport:
     def test_what_the_system_is_at_fault_for_is_counted_by_its_place(self, checkout: Checkout) -> None:
         line = {"id": "bad", "grade": "system_failure", "why": "", "cause": "src/rank.py:88"}
         result = grade(checkout, json.dumps(line))
-        result.stdout.fnmatch_lines(["  src/rank.py:88: 1 answer to 1 question"])
+        result.stdout.fnmatch_lines(["src/rank.py:88: 1 answer to 1 question"])
         told = json.loads("\n".join(checkout.recall("score", "--json").outlines))["regraded"]
         assert told["causes"] == [{"cause": "src/rank.py:88", "answers": 1, "questions": 1}]
         assert "src/rank.py:88: 1 answer" in (checkout.artifacts.folder / "scorecard.md").read_text()

@@ -8,9 +8,7 @@ from pytest_recall.judges.calibration import Calibration, JudgeKey, Opinion, Pan
 from pytest_recall.judges.judges_text import (
     MAX_SHOWN,
     calibration_markdown,
-    judges_json,
-    judges_lines,
-    judges_markdown,
+    panels_section,
     terminal,
 )
 from pytest_recall.trials.cost import Spend
@@ -40,33 +38,25 @@ HAPPENED = [
 ]
 
 
-def test_lines() -> None:
-    assert list(judges_lines(ALL)) == [
-        "judged by models: 4 verdicts, 1 of them (25.0 %) by judges that are not calibrated",
-        "  memory, n|n, version 00000000: 1, not calibrated",
-        "  rubric, openai:m, version 1a2b3c4d: 3, kappa 0.81 over 120 answers",
-        *(f"  {line}" for line in HAPPENED),
+def test_panels() -> None:
+    section = panels_section(ALL)
+    (table,) = section.tables
+    assert section.lines == ["judged by models: 4 verdicts, 1 of them (25.0 %) by judges that are not calibrated"]
+    assert table.rows == [
+        ("memory", "n|n", "00000000", "not calibrated", "1"),
+        ("rubric", "openai:m", "1a2b3c4d", "kappa 0.81 over 120 answers", "3"),
     ]
+    assert section.notes == HAPPENED
 
 
 def test_what_did_not_happen_is_not_mentioned() -> None:
-    only = Panels(verdicts={RUBRIC: 1}, calibrations={RUBRIC: Calibration(1.0, 1)})
-    assert list(judges_lines(only)) == [
-        "judged by models: 1 verdict, all of them by judges that are calibrated",
-        "  rubric, openai:m, version 1a2b3c4d: 1, kappa 1.00 over 1 answer",
-    ]
-
-
-def test_markdown() -> None:
-    page = judges_markdown(ALL)
-    assert page[0] == "4 verdicts, 1 of them (25.0 %) by judges that are not calibrated."
-    assert "| memory | n\\|n | 00000000 | 1 | not calibrated |" in page
-    assert page[-1] == "- replies that could not be used, so that another was asked for: 2"
-    assert len([line for line in page if line.startswith("- ")]) == len(HAPPENED)
+    section = panels_section(Panels(verdicts={RUBRIC: 1}, calibrations={RUBRIC: Calibration(1.0, 1)}))
+    assert section.lines == ["judged by models: 1 verdict, all of them by judges that are calibrated"]
+    assert section.notes == []
 
 
 def test_json() -> None:
-    found = judges_json(ALL)
+    found = panels_section(ALL).facts
     assert json.loads(json.dumps(found)) == found
     assert found["uncalibrated_share"] == 0.25
     assert found["judges"][1] == {

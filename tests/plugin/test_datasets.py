@@ -200,7 +200,7 @@ def test_the_scorecard_has_the_table_of_a_membench(whole: Whole) -> None:
         ]
     )
     page = (checkout.artifacts.folder / "scorecard.md").read_text(encoding="utf-8")
-    assert f"<summary>Datasets</summary>\n\n`{FILE}`: 22 questions\n\n| category | n | error | not judged |" in page
+    assert f"<summary>Datasets</summary>\n\n{FILE}: 22 questions:\n\n| category | n | error | not judged |" in page
     done = checkout.recall("memory", "run", "--dataset", "locomo", "sample", "--json")
     assert done.ret == 0
     alone = json.loads(done.stdout.str())

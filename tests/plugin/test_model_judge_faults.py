@@ -56,7 +56,7 @@ def test_a_pass_whose_audit_comes_to_nothing_stands(pytester: pytest.Pytester) -
     checkout = judged(asks(AUDITED_CASE, "right"), appellate="limited", preflight="off").at(pytester)
     result = checkout.run("eval", "-v")
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["  audited passes: 1 asked, 0 overturned, 1 came to nothing; *"])
+    result.stdout.fnmatch_lines(["audited passes: 1 asked, 0 overturned, 1 came to nothing; *"])
     assert checkout.boxes() == {AUDITED_CASE: 1}
 
 
@@ -90,8 +90,8 @@ class TestPreflight:
         checkout = self.generous(preflight="warn").at(pytester)
         result = checkout.run("eval", "-v")
         result.assert_outcomes(passed=3)
-        line = f"  rubric, {model('generous')}: * of them wrong, and * may be: trust its verdicts little"
-        result.stdout.fnmatch_lines(["  preflight: * known answers judged right", line])
+        line = f"rubric, {model('generous')}: * of them wrong, and * may be: trust its verdicts little"
+        result.stdout.fnmatch_lines(["preflight: * known answers judged right", line])
         assert result.ret == 0
 
     def test_off_asks_nothing(self, pytester: pytest.Pytester) -> None:

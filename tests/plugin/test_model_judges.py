@@ -116,7 +116,7 @@ def test_several_judges_are_a_panel_whose_majority_decides(pytester: pytest.Pyte
     assert [vote.passed for vote in judgement.votes] == [False, False, True]
     assert verdict.model == f"{model('oracle')} + {model('second')} + {model('generous')}"
     assert verdict.reason.startswith("1 of 3 votes pass, scores 0.00 to 1.00: requirement 0 of 1")
-    result.stdout.fnmatch_lines(["  votes differed on 1 verdict"])
+    result.stdout.fnmatch_lines(["votes differed on 1 verdict"])
 
 
 def test_a_pass_that_is_audited_may_turn_out_false(pytester: pytest.Pytester) -> None:
@@ -125,7 +125,7 @@ def test_a_pass_that_is_audited_may_turn_out_false(pytester: pytest.Pytester) ->
     result.assert_outcomes(failed=1)
     verdict, judgement = verdict_on(checkout, AUDITED_CASE)
     assert (verdict.model, judgement.cause, judgement.overturned) == (model("oracle"), "audit", True)
-    result.stdout.fnmatch_lines(["  audited passes: 1 asked, 1 overturned; an overturned one was a false pass"])
+    result.stdout.fnmatch_lines(["audited passes: 1 asked, 1 overturned; an overturned one was a false pass"])
     assert checkout.scorecard()["judged_by_models"]["audited_passes"] == {"asked": 1, "overturned": 1, "unheard": 0}
 
 
@@ -174,8 +174,9 @@ class TestCalibration:
         result.stdout.fnmatch_lines(
             [
                 "judged by models: 2 verdicts, 1 of them (50.0 %) by judges that are not calibrated",
-                f"  memory, {model('oracle')}, version *: 1, not calibrated",
-                f"  rubric, {model('oracle')}, version {version}: 1, kappa 0.81 over 120 answers",
+                "judge   model *",
+                f"memory  {model('oracle')}  * not calibrated *1",
+                f"rubric  {model('oracle')}  {version}  kappa 0.81 over 120 answers *1",
             ]
         )
         checkout.recall("score", "-v").stdout.fnmatch_lines(["*1 of them (50.0 %) by judges that are not calibrated*"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pytest_recall.files.sections import terminal_body
 from pytest_recall.replay.exchange import Call, Tokens
 from pytest_recall.results import baselines_text, scorecard_text
 from pytest_recall.trials.trial import Trial
@@ -18,7 +19,7 @@ def shown(*trials: Trial, **more: Any) -> list[str]:
     """Return the lines on baselines for a terminal, spaces collapsed."""
     _, card = run(list(trials), **more)
     assert card.arms is not None
-    return [" ".join(line.split()) for line in baselines_text.lines(card.arms)]
+    return [" ".join(line.split()) for line in terminal_body(baselines_text.baselines_section(card.arms))]
 
 
 def test_without_one_nothing_is_shown() -> None:
@@ -46,16 +47,17 @@ def test_what_is_known_and_what_is_not() -> None:
         "raw 1 0 0 100.0 % 20.7 to 100.0 1 +0.0 1 2 2,400 $0.04",
         "half 0 1 0 0.0 % 0.0 to 79.3 1 -100.0 1 2 at least 1,200 at least $0.02",
         "dark 0 1 0 0.0 % 0.0 to 79.3 1 -100.0 1 1 unknown unknown",
+        baselines_text.MEANING,
     ]
 
 
 def test_errors_are_listed_up_to_a_point() -> None:
     broken = [trial(f"c{number:02}", ERROR, arm="raw", error="agent: no\nanswer") for number in range(23)]
     told = shown(*broken)
-    assert told[3] == "no verdict on a baseline (23), which fails no run:"
-    assert told[4] == "error: c00 [raw]: agent: no answer"
-    assert told[-1] == "and 3 more in scorecard.json"
-    assert len(told) == 3 + 1 + baselines_text.MAX_UNDECIDED + 1
+    assert told[3] == "no verdict on a baseline (23), which fails no run"
+    assert told[5] == "raw c00 error agent: no answer"
+    assert told[-1] == "3 more without a verdict in scorecard.json"
+    assert len(told) == 3 + 2 + baselines_text.MAX_UNDECIDED + 2
 
 
 def test_nothing_from_outside_formats_the_page() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -17,10 +18,9 @@ from pytest_recall.trials.cost_text import (
     budget_line,
     cost_json,
     cost_lines,
+    cost_section,
     let_through_lines,
     let_through_words,
-    markdown,
-    table,
 )
 from pytest_recall.trials.record import LetThrough
 
@@ -46,8 +46,7 @@ KNOWN: dict[str, object] = {"estimated": False, "models_without_price": []}
 def test_nothing_to_say() -> None:
     assert cost_lines({}) == []
     assert cost_lines({"loans": Spend()}) == []
-    assert table({"loans": Spend()}) == []
-    assert markdown({"loans": Spend()}) == []
+    assert not cost_section({"loans": Spend()}).is_shown
 
 
 def test_one_line_for_one_scenario() -> None:
@@ -94,14 +93,7 @@ def test_a_price_that_is_not_known_is_asked_for_in_the_lines_of_a_rubric() -> No
         "    gpt-4o: {input: USD, output: USD}",
         '    "own: 7b": {input: USD, output: USD}',
     ]
-    assert markdown({"a": spend_of(made)})[-6:] == [
-        "```text",
-        "no price is known of 'gpt-4o', 'own: 7b'; add it to rubric.yaml, in US dollars per million tokens:",
-        "  prices:",
-        "    gpt-4o: {input: USD, output: USD}",
-        '    "own: 7b": {input: USD, output: USD}',
-        "```",
-    ]
+    assert cost_section({"a": spend_of(made)}).snippet == cost_lines({"a": spend_of(made)})[1:]
 
 
 def test_without_the_price_list_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +119,7 @@ ESTIMATED = [one._replace(estimated=True) for one in calls(2, 0.25)]
 def test_a_sum_with_an_estimate_has_a_tilde(made: list[Call], told: str) -> None:
     assert cost_lines({"a": spend_of(made)}) == [told, f"~: 2 calls {ESTIMATED_MEANING}"]
     assert cost_json({"a": spend_of(made)})["total"]["spent"]["estimated"] is True
-    assert table({"a": spend_of(made)})[1].split("~$")[1]
+    assert rows({"a": spend_of(made)})[0][-3].startswith(("~$", "at least ~$"))
 
 
 def test_what_an_estimated_call_costs_nothing_is_no_estimate() -> None:
@@ -172,8 +164,7 @@ def test_what_is_let_through_is_in_no_sum(what: LetThrough) -> None:
     assert budget_line(balance, let_through=what) == (
         "spent $0.00 of the budget of $1.00, without 1 call of unknown cost and what the rubric lets through"
     )
-    assert f"{let_through_words(what)}." in table(replayed, what)
-    assert f"- {let_through_words(what)}." in markdown(replayed, what)
+    assert f"{let_through_words(what)}." in cost_section(replayed, what).notes
 
 
 def test_what_is_let_through_in_words() -> None:
@@ -201,14 +192,20 @@ def test_what_the_rubric_lets_through_is_said() -> None:
 # Tables
 
 
+def rows(spends: dict[str, Spend]) -> Sequence[tuple[str, ...]]:
+    """Return the rows of the table by scenario."""
+    (table,) = cost_section(spends).tables
+    return table.rows
+
+
 def test_table() -> None:
     spends = by_scenario([("loans", REPLAYED), ("fees", FEES), ("offline", [])])
-    assert table(spends) == [
-        "scenario  calls   input  output  cache read  cache write            record   replay    saved",
-        "fees          3      20      40           0           10    at least $0.50    $0.00  unknown",
-        "loans        27  36,300     540       7,200            –           $0.2223  $0.0123   94.5 %",
-        "total        30  36,320     580       7,200           10  at least $0.7223  $0.0123  unknown",
-        "",
+    assert rows(spends) == [
+        ("fees", "3", "20", "40", "0", "10", "at least $0.50", "$0.00", "unknown"),
+        ("loans", "27", "36,300", "540", "7,200", "–", "$0.2223", "$0.0123", "94.5 %"),
+        ("total", "30", "36,320", "580", "7,200", "10", "at least $0.7223", "$0.0123", "unknown"),
+    ]
+    assert cost_section(spends).notes == [
         COST_MEANING,
         "1 call without a price (1 live, 0 replayed): unknown is not zero.",
         "1 call without a count of tokens.",
@@ -218,36 +215,24 @@ def test_table() -> None:
 def test_table_of_a_recording() -> None:
     """What is on the cassettes now costs nothing the next time; judges are asked again."""
     made = calls(9, 0.25) + calls(1, 0.25, kind="judge") + calls(2, 0.25, kind="worker")
-    told = table({"loans": spend_of(made)})
-    assert told[1].split() == ["loans", "12", "1,200", "240", "–", "–", "$3.00", "$0.25", "91.7", "%"]
-    assert told[2].replace("total", "loans") == told[1]
-    assert told[3:] == ["", COST_MEANING]
+    loans, total = rows({"loans": spend_of(made)})
+    assert loans == ("loans", "12", "1,200", "240", "–", "–", "$3.00", "$0.25", "91.7 %")
+    assert total[1:] == loans[1:]
 
 
 def test_table_of_unknown_models() -> None:
-    told = table({"loans": spend_of(calls(4, None, tokens=None))})
-    assert told[1].split() == ["loans", "4", *["unknown"] * 5, "$0.00", "unknown"]
-    judged = table({"loans": spend_of(calls(4, None, kind="judge"))})
-    assert judged[1].split() == ["loans", "4", "400", "80", "–", "–", "unknown", "unknown", "unknown"]
+    assert rows({"loans": spend_of(calls(4, None, tokens=None))})[0][1:] == (
+        "4",
+        *["unknown"] * 5,
+        "$0.00",
+        "unknown",
+    )
+    judged = rows({"loans": spend_of(calls(4, None, kind="judge"))})
+    assert judged[0][1:] == ("4", "400", "80", "–", "–", "unknown", "unknown", "unknown")
 
 
 def test_what_costs_nothing_saves_no_share() -> None:
-    assert table({"loans": spend_of(calls(4, 0.0))})[1].split()[-3:] == ["$0.00", "$0.00", "–"]
-
-
-def test_markdown() -> None:
-    spends = by_scenario([("loans", REPLAYED), ("<b>|@all & `x`", FEES)])
-    assert markdown(spends) == [
-        "| scenario | calls | input | output | cache read | cache write | record | replay | saved |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-        "| &lt;b&gt;\\|@\u200ball &amp; \\`x\\` | 3 | 20 | 40 | 0 | 10 | at least $0.50 | $0.00 | unknown |",
-        "| loans | 27 | 36,300 | 540 | 7,200 | – | $0.2223 | $0.0123 | 94.5 % |",
-        "| total | 30 | 36,320 | 580 | 7,200 | 10 | at least $0.7223 | $0.0123 | unknown |",
-        "",
-        f"- {COST_MEANING}",
-        "- 1 call without a price (1 live, 0 replayed): unknown is not zero.",
-        "- 1 call without a count of tokens.",
-    ]
+    assert rows({"loans": spend_of(calls(4, 0.0))})[0][-3:] == ("$0.00", "$0.00", "–")
 
 
 def test_json() -> None:

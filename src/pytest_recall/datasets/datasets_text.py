@@ -15,9 +15,8 @@ from pytest_recall.datasets.ranking_text import RANKED, interval_cell, ranking_l
 from pytest_recall.datasets.reading_text import HEAD as READING
 from pytest_recall.datasets.reading_text import read_by, reading_cells, reading_json
 from pytest_recall.datasets.reported import Reported
+from pytest_recall.files.sections import Section, TextTable
 from pytest_recall.files.wording import (
-    TextTable,
-    code,
     grid,
     listed,
     markdown_grid,
@@ -80,7 +79,8 @@ def membench_lines(
     stored = stored_by(plain(arguments)) + often
     yield f"{on}: {questions}, {asked} each, {stored}{read}{kept and f', {kept}'}"
     yield ""
-    yield from table(summary)
+    table = summary_table(summary)
+    yield from grid(table.head, table.rows)
     yield ""
     if ranking := list(ranking_lines(summary, arguments.dataset)):
         yield from (*ranking, "")
@@ -132,8 +132,8 @@ def verdicts_json(judges: str, count: int, undecided: Mapping[str, str], spends:
     return {"models": judges, "answers": count, "undecided": lost, "cost": told}
 
 
-def table(summary: MembenchSummary, *, markdown: bool = False, failed: str = "failed") -> list[str]:
-    """Return the lines of the table; `failed` is what questions that broke are called at its head."""
+def summary_table(summary: MembenchSummary, name: str = "", *, failed: str = "failed") -> TextTable:
+    """Return the table by category; `failed` is what questions that broke are called at its head."""
     groups = {**summary.categories, "all": summary.everything}
     names = shown_metrics([summary])
     reading = READING if summary.everything.reading.answers else ()
@@ -151,7 +151,7 @@ def table(summary: MembenchSummary, *, markdown: bool = False, failed: str = "fa
         )
         for category, group in groups.items()
     ]
-    return markdown_grid(head, rows) if markdown else list(grid(head, rows))
+    return TextTable(name, head, rows)
 
 
 def shown_metrics(summaries: Sequence[MembenchSummary]) -> list[str]:
@@ -176,26 +176,15 @@ def retried_lines(summary: MembenchSummary) -> Iterator[str]:
         yield f"{were} tried again after {summary.waited:.1f} s of waiting in all, which is in no latency and no ingest"
 
 
-def sections(datasets: Mapping[str, MembenchSummary]) -> Iterator[str]:
-    """Yield the lines of a run of pytest over the questions of datasets: for each file a table."""
-    for name, summary in datasets.items():
-        yield f"{name}: {plural(summary.everything.n, 'question')}"
-        yield from table(summary, failed="error")  # A question that failed is another thing in a run.
-    if datasets:
-        yield legend(datasets.values())
-
-
-def membench_markdown(datasets: Mapping[str, MembenchSummary]) -> list[str]:
-    """Return the same in Markdown."""
-    lines: list[str] = []
-    for name, summary in datasets.items():
-        lines += [
-            f"{code(name)}: {plural(summary.everything.n, 'question')}",
-            "",
-            *table(summary, markdown=True, failed="error"),
-            "",
-        ]
-    return [*lines, f"{legend(datasets.values())}."]
+def datasets_section(datasets: Mapping[str, MembenchSummary]) -> Section:
+    """Return what a run of pytest over the questions of datasets measured: for each file a table."""
+    # A question that failed is another thing in a run.
+    tables = [
+        summary_table(summary, f"{name}: {plural(summary.everything.n, 'question')}", failed="error")
+        for name, summary in datasets.items()
+    ]
+    facts = {name: groups(summary) for name, summary in datasets.items()} or None
+    return Section("Datasets", tables, [legend(datasets.values())] if tables else [], key="datasets", facts=facts)
 
 
 def groups(summary: MembenchSummary) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.membench import MembenchSummary
-from pytest_recall.files.wording import TextTable, grid
+from pytest_recall.files.sections import TextTable
+from pytest_recall.files.wording import grid
 from pytest_recall.metrics.intervals import Mean
 
 _NDCG = "ndcg_at_k"

@@ -40,7 +40,8 @@ from pytest_recall.datasets.ranking_text import ranking_table
 from pytest_recall.datasets.reading_text import HEAD as READING
 from pytest_recall.datasets.reading_text import MEANING, read_by, reading_cells
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.wording import TableSection, TextTable, listed, one_line, percent, plural
+from pytest_recall.files.sections import Section, TextTable
+from pytest_recall.files.wording import listed, one_line, percent, plural
 from pytest_recall.memory.selector import title
 from pytest_recall.metrics.floors import UNTELLING
 from pytest_recall.trials.cost_text import cost_json, price
@@ -106,7 +107,7 @@ def against_first(runs: Sequence[MemoryRun]) -> list[BenchComparison | str]:
     return found
 
 
-def several_section(runs: Sequence[MemoryRun], compared: Sequence[BenchComparison | str]) -> TableSection:
+def several_section(runs: Sequence[MemoryRun], compared: Sequence[BenchComparison | str]) -> Section:
     """Return the table of the runs, those by category of what was found and of the answers, and how to read them."""
     first = runs[0]
     told = (
@@ -131,7 +132,7 @@ def several_section(runs: Sequence[MemoryRun], compared: Sequence[BenchCompariso
         tables.append(ranking)
     answers = next((name for name in ANSWER_METRICS if name in names), None)
     tables += [_by_category(runs, name) for name in dict.fromkeys((*names[:1], answers)) if name is not None]
-    return TableSection(told, tables, list(_notes(runs, compared, bool(floors), bool(reading), bool(models))))
+    return Section(told, tables, list(_notes(runs, compared, bool(floors), bool(reading), bool(models))))
 
 
 def metrics_shown(runs: Sequence[MemoryRun]) -> list[str]:
@@ -139,14 +140,14 @@ def metrics_shown(runs: Sequence[MemoryRun]) -> list[str]:
     return shown_metrics([one.summary for one in runs])
 
 
-def pair_sections(runs: Sequence[MemoryRun], compared: Sequence[BenchComparison | str]) -> Iterator[TableSection]:
+def pair_sections(runs: Sequence[MemoryRun], compared: Sequence[BenchComparison | str]) -> Iterator[Section]:
     """Yield the tests of each further memory against the first one, metric by metric."""
     for one, found in zip(runs[1:], compared, strict=True):
         against = f"{one.contents.name} (HEAD) against {runs[0].contents.name} (BASE)"
         if isinstance(found, str):
-            yield TableSection(against, [], [found])
+            yield Section(against, [], [found])
         else:
-            yield TableSection(against, [comparison_table(found)], [verdict(found), *comparison_notes(found)])
+            yield Section(against, [comparison_table(found)], [verdict(found), *comparison_notes(found)])
 
 
 def _notes(

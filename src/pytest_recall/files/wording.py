@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from math import floor, log10
-from typing import NamedTuple
 
 
 def one_line(text: str, limit: int = 200) -> str:
@@ -121,44 +120,17 @@ def code(text: str) -> str:
     return "`" + one_line(text, _LONGEST).replace("`", "'").replace("|", "\\|") + "`"
 
 
-def grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a table for a terminal."""
-    first, *widths = (max(map(len, column)) for column in zip(head, *rows, strict=True))
+def grid(head: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> Iterator[str]:
+    """Yield the lines of a table for a terminal; the first `texts` columns are aligned left, all others right."""
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    signs = ["<" if place < texts else ">" for place in range(len(widths))]
     for row in (head, *rows):
-        yield f"{row[0]:<{first}}  " + "  ".join(f"{text:>{w}}" for text, w in zip(row[1:], widths, strict=True))
+        cells = (f"{text:{sign}{width}}" for text, sign, width in zip(row, signs, widths, strict=True))
+        yield "  ".join(cells).rstrip()
 
 
-def markdown_grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table in Markdown."""
-    lines = [f"| {' | '.join(map(cell, head))} |", "| --- |" + " ---: |" * (len(head) - 1)]
-    return [*lines, *(f"| {' | '.join((cell(row[0]), *row[1:]))} |" for row in rows)]
-
-
-class TextTable(NamedTuple):
-    """A table whose rows have a cell for each name in `head`."""
-
-    name: str
-    """Empty where its section says enough."""
-    head: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-
-
-class TableSection(NamedTuple):
-    """Tables about one thing, and the sentences that say how to read them."""
-
-    title: str
-    tables: Sequence[TextTable]
-    notes: Sequence[str] = ()
-
-
-def section_lines(section: TableSection, *, markdown: bool = False) -> Iterator[str]:
-    """Yield a section for a terminal, or as Markdown."""
-    yield f"## {cell(section.title)}" if markdown else section.title
-    for table in section.tables:
-        yield ""
-        if table.name:
-            yield from [f"{cell(table.name)}:", ""] if markdown else [table.name]
-        yield from markdown_grid(table.head, table.rows) if markdown else grid(table.head, table.rows)
-    if section.notes:
-        yield ""
-        yield from (f"- {prose(note)}" if markdown else note for note in section.notes)
+def markdown_grid(head: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> list[str]:
+    """Return the lines of a table in Markdown; the first `texts` columns are any text, all others numbers of ours."""
+    rule = "|" + " --- |" * texts + " ---: |" * (len(head) - texts)
+    lines = (f"| {' | '.join((*map(cell, row[:texts]), *row[texts:]))} |" for row in rows)
+    return [f"| {' | '.join(map(cell, head))} |", rule, *lines]

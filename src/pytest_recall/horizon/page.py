@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_recall.files.wording import TextTable, grid, plural
+from pytest_recall.files.sections import TextTable
+from pytest_recall.files.wording import grid, plural
 from pytest_recall.horizon import report_text as told
 from pytest_recall.horizon.aggregates import usd
 from pytest_recall.horizon.evaluation import MOST, Points

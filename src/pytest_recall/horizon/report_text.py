@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pytest_recall.files.wording import TextTable, cell, grid, listed, markdown_grid, plural
+from pytest_recall.files.sections import TextTable
+from pytest_recall.files.wording import cell, grid, listed, markdown_grid, plural
 from pytest_recall.horizon.published import PublishedRun
 from pytest_recall.horizon.result import facts, judged_alike, unfinished
 from pytest_recall.horizon.retrieval_text import (

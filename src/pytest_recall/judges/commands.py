@@ -38,13 +38,14 @@ from pytest_recall.files.disk import check_replaced, locked, write_text
 from pytest_recall.files.errors import RecallError, StoppedError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.json_lines import as_lines
+from pytest_recall.files.sections import terminal_body
 from pytest_recall.files.wording import dollars as in_dollars
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.judges.audit import GRADES, Grading, Only, grading, picks
 from pytest_recall.judges.audit_file import append_grades, export, labels, read_grades, read_import
 from pytest_recall.judges.calibrate import Calibrated, LabelledSet, panel_of
 from pytest_recall.judges.calibration_file import Replies, append_labels, read_labels, write_calibrations
-from pytest_recall.judges.judges_text import audit_lines, calibration_json, calibration_markdown, terminal
+from pytest_recall.judges.judges_text import calibration_json, calibration_markdown, regraded_section, terminal
 from pytest_recall.models.input_log import watch
 from pytest_recall.models.model import FORMS, Ask, Message, ModelError, Reply, parse
 from pytest_recall.models.model_notes import NAME as MODEL_NOTES
@@ -372,7 +373,8 @@ def _take(args: argparse.Namespace, place: Place, folder: Path, record: Record) 
         newest = place.artifacts.runs()[-1:] == [folder]
         finish.write_scorecard(place, folder, record, card, newest=newest)
     print(f"{args.graded}: {plural(len(given), 'grade')}, {news} of them new")
-    print("nothing is graded yet" if card.regraded is None else "\n".join(audit_lines(card.regraded)))
+    graded = ["nothing is graded yet"] if card.regraded is None else terminal_body(regraded_section(card.regraded))
+    print("\n".join(graded))
 
 
 def _label(args: argparse.Namespace, place: Place, record: Record, gradings: dict[str, Grading]) -> None:

@@ -1,10 +1,11 @@
-"""Render judges, calibrations and audits for terminals, as Markdown and as JSON."""
+"""Report judges, calibrations and audits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pytest_recall.files.sections import Section, TextTable
 from pytest_recall.files.wording import cell, code, listed, one_line, percent, plural, prose
 from pytest_recall.metrics.intervals import Interval
 from pytest_recall.trials import cost_text
@@ -15,7 +16,6 @@ if TYPE_CHECKING:  # Most runs have no judging model, and need no statistics for
     from pytest_recall.judges.audit import FailureCause, Regraded
     from pytest_recall.judges.calibration import Agreement, Calibration, JudgeKey, Opinion, Panels, Reviews, Share
     from pytest_recall.judges.judged_rates import JudgedRate
-    from pytest_recall.metrics.agreement import Confusion
 
 MAX_SHOWN = 50
 MAX_RATES = 3
@@ -167,35 +167,14 @@ def _opinion(one: Opinion) -> dict[str, Any]:
     return {"id": one.id, "label": one.label, "passed": one.passed, "score": one.score, "reason": one.reason}
 
 
-def judges_lines(panels: Panels) -> Iterator[str]:
-    """Yield what models judged, a line for each judge and for what happened."""
-    yield f"judged by models: {plural(panels.total, 'verdict')}, {_uncalibrated(panels)}"
-    for key, count in panels.verdicts.items():
-        yield f"  {key.judge}, {key.model}, version {key.version}: {count}, {_standing(panels, key)}"
-    yield from (f"  {sentence}" for sentence in _happened(panels))
-
-
-def judges_markdown(panels: Panels) -> list[str]:
-    """Return the same as lines of Markdown."""
+def panels_section(panels: Panels) -> Section:
+    """Return what models judged: a row for each judge, and what happened."""
+    calibrations = panels.calibrations
     rows = [
-        f"| {cell(key.judge)} | {cell(key.model)} | {cell(key.version)} | {count} | {_standing(panels, key)} |"
+        (one_line(key.judge), one_line(key.model), key.version, _standing(panels, key), f"{count:,}")
         for key, count in panels.verdicts.items()
     ]
-    return [
-        f"{plural(panels.total, 'verdict')}, {_uncalibrated(panels)}.",
-        "",
-        "| judge | model | version | verdicts | calibration |",
-        "| --- | --- | --- | ---: | --- |",
-        *rows,
-        "",
-        *(f"- {prose(sentence)}" for sentence in _happened(panels)),
-    ]
-
-
-def judges_json(panels: Panels) -> dict[str, Any]:
-    """Return the same as plain JSON types."""
-    calibrations = panels.calibrations
-    return {
+    facts = {
         "verdicts": panels.total,
         "uncalibrated_share": panels.uncalibrated / panels.total,
         "judges": [
@@ -216,6 +195,15 @@ def judges_json(panels: Panels) -> dict[str, Any]:
             {"judge": judge, "model": model, **result._asdict()} for (judge, model), result in panels.preflights.items()
         ],
     }
+    return Section(
+        "Judged by models",
+        [TextTable("", ("judge", "model", "version", "calibration", "verdicts"), rows, texts=4)],
+        list(_happened(panels)),
+        lines=[f"judged by models: {plural(panels.total, 'verdict')}, {_uncalibrated(panels)}"],
+        key="judged_by_models",
+        facts=facts,
+        brief=True,
+    )
 
 
 def _calibration(found: Calibration) -> dict[str, Any]:
@@ -243,6 +231,12 @@ def not_rectified_line(rates: Iterable[JudgedRate]) -> Iterator[str]:
     others = dict.fromkeys(f"{one.judge.judge}, {one.judge.model} ({one.why})" for one in left)
     if others:
         yield f"not corrected for a judge's errors: {listed(others, MAX_RATES)}"
+
+
+def rates_section(rates: Sequence[JudgedRate]) -> Section:
+    """Return how many answers pass by judging models."""
+    lines = list(rates_lines(rates))
+    return Section("Passed by judging models", lines=lines, key="judged_rates", facts=rates_json(rates))
 
 
 def rates_json(rates: Iterable[JudgedRate]) -> list[dict[str, Any]]:
@@ -317,36 +311,36 @@ def _reviews(reviews: Reviews) -> str:
     return f"{reviews.asked} asked, {reviews.overturned} overturned{unheard}"
 
 
-def audit_lines(found: Regraded) -> Iterator[str]:
-    """Yield both numbers, and a line for each judge and each cause."""
-    yield from _numbers(found)
-    for key, confusion in found.confusions.items():
-        yield f"  {_name(key)}: {_told(confusion)}"
-    for one in found.causes:
-        yield f"  {_cause(one)}"
-
-
-def audit_markdown(found: Regraded) -> list[str]:
-    """Return the same as lines of Markdown."""
+def regraded_section(regraded: Regraded) -> Section:
+    """Return both numbers, a row for each judge, and each cause."""
+    count = regraded.verdicts - regraded.defects
     rows = [
-        f"| {cell(_name(key))} | {one.right_passes} | {one.false_passes} | {one.right_fails} | {one.false_fails} |"
-        for key, one in found.confusions.items()
+        (
+            _name(key),
+            *(f"{number:,}" for number in (one.right_passes, one.false_passes, one.right_fails, one.false_fails)),
+        )
+        for key, one in regraded.confusions.items()
     ]
-    head = ["| judge | right passes | false passes | right fails | false fails |", "| --- |" + " ---: |" * 4]
-    causes = [f"- {prose(_cause(one))}" for one in found.causes]
-    return [*(f"- {prose(line)}" for line in _numbers(found)), *causes, *(["", *head, *rows] if rows else [])]
-
-
-def audit_json(found: Regraded) -> dict[str, Any]:
-    """Return the same as plain JSON types."""
-    count = found.verdicts - found.defects
-    return {
-        "as_judged": {"passed": found.judged, "failed": found.verdicts - found.judged},
-        "as_regraded": {"passed": found.passed, "failed": count - found.passed, "case_defects": found.defects},
-        "grades": dict(found.grades),
-        "judges": [{**key._asdict(), **confusion._asdict()} for key, confusion in found.confusions.items()],
-        "causes": [one._asdict() for one in found.causes],
+    facts = {
+        "as_judged": {"passed": regraded.judged, "failed": regraded.verdicts - regraded.judged},
+        "as_regraded": {
+            "passed": regraded.passed,
+            "failed": count - regraded.passed,
+            "case_defects": regraded.defects,
+        },
+        "grades": dict(regraded.grades),
+        "judges": [{**key._asdict(), **confusion._asdict()} for key, confusion in regraded.confusions.items()],
+        "causes": [one._asdict() for one in regraded.causes],
     }
+    head = ("judge", "right passes", "false passes", "right fails", "false fails")
+    return Section(
+        "Looked at again",
+        [TextTable("", head, rows)] if rows else [],
+        [_cause(one) for one in regraded.causes],
+        lines=list(_numbers(regraded)),
+        key="regraded",
+        facts=facts,
+    )
 
 
 def _cause(one: FailureCause) -> str:
@@ -363,8 +357,3 @@ def _numbers(found: Regraded) -> Iterator[str]:
 
 def _name(key: JudgeKey) -> str:
     return f"{key.judge}, {key.model}, version {key.version}" if key.model else key.judge
-
-
-def _told(one: Confusion) -> str:
-    passes, fails = one.right_passes + one.false_passes, one.right_fails + one.false_fails
-    return f"false passes {one.false_passes} of {passes}, false fails {one.false_fails} of {fails}"

@@ -1,11 +1,12 @@
-"""Render baselines beside the agent under test for terminals, as Markdown and as JSON."""
+"""Report baselines beside the agent under test."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pytest_recall.files.wording import cell, code, grid, markdown_grid, one_line, p_value, plural
+from pytest_recall.files.sections import Section, TextTable
+from pytest_recall.files.wording import one_line, p_value, plural
 from pytest_recall.metrics.intervals import Interval
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.baselines import Arm, SideBySide, verdicts
@@ -22,44 +23,24 @@ _COUNTED = (*(outcome.value for outcome in Outcome), "not run")
 _FIGURES = ("pass rate", "95 %", "pairs", "change", "p", "calls", "tokens", "cost")
 
 
-def lines(found: SideBySide) -> list[str]:
-    """Return the arms side by side for a terminal."""
-    told = list(grid(*_table(found)))
-    if len(found.scenarios) > 1:
-        told += grid(*_by_scenario(found))
-    undecided = _undecided(found)
-    if undecided:
-        told.append(f"no verdict on a baseline ({len(undecided)}), which fails no run:")
-        told += [f"  {outcome}: {case_id} [{name}]: {one_line(why, 140)}" for name, case_id, outcome, why in undecided][
-            :MAX_UNDECIDED
-        ]
-        if len(undecided) > MAX_UNDECIDED:
-            told.append(f"  and {len(undecided) - MAX_UNDECIDED} more in scorecard.json")
-    return told
-
-
-def markdown(found: SideBySide) -> list[str]:
-    """Return the same as lines of Markdown."""
-    told = [*markdown_grid(*_table(found)), "", MEANING, ""]
-    if len(found.scenarios) > 1:
-        told += [*markdown_grid(*_by_scenario(found)), ""]
-    undecided = _undecided(found)
-    if undecided:
-        told += ["| baseline | case | outcome | why |", "| --- | --- | --- | --- |"]
-        told += [
-            f"| {code(name)} | {code(case_id)} | {outcome} | {cell(why)} |" for name, case_id, outcome, why in undecided
-        ][:MAX_UNDECIDED]
-        told.append("")
-    return told
-
-
-def as_json(found: SideBySide) -> dict[str, Any]:
-    """Return the same as plain JSON types; what is unknown is null."""
-    return {
-        "cases": found.cases,
-        "agent": _plain(found, found.agent),
-        "arms": {arm.name: _plain(found, arm) for arm in found.baselines},
+def baselines_section(arms: SideBySide) -> Section:
+    """Return the arms side by side, and the baselines' cases without a verdict."""
+    head, rows = _table(arms)
+    tables = [TextTable("", head, rows)]
+    if len(arms.scenarios) > 1:
+        tables.append(TextTable("", *_by_scenario(arms)))
+    notes = [MEANING]
+    if undecided := _undecided(arms):
+        name = f"no verdict on a baseline ({len(undecided)}), which fails no run"
+        tables.append(TextTable(name, ("baseline", "case", "outcome", "why"), undecided[:MAX_UNDECIDED], texts=4))
+        if (more := len(undecided) - MAX_UNDECIDED) > 0:
+            notes.append(f"{more} more without a verdict in scorecard.json")
+    facts = {
+        "cases": arms.cases,
+        "agent": _plain(arms, arms.agent),
+        "arms": {arm.name: _plain(arms, arm) for arm in arms.baselines},
     }
+    return Section("Baselines", tables, notes, key="baselines", facts=facts)
 
 
 def _plain(found: SideBySide, arm: Arm) -> dict[str, Any]:
@@ -95,15 +76,15 @@ def _counts(found: SideBySide, arm: Arm) -> Mapping[str, int]:
     return {**arm.counts, "not run": left} if left else arm.counts
 
 
-def _table(found: SideBySide) -> tuple[list[str], list[list[str]]]:
+def _table(found: SideBySide) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     arms = (found.agent, *found.baselines)
     counts = [_counts(found, arm) for arm in arms]
     columns = [name for name in _COUNTED if any(name in some for some in counts)]
     rows = [
-        [_name(arm), *(f"{some.get(column, 0):,}" for column in columns), *_figures(arm)]
+        (_name(arm), *(f"{some.get(column, 0):,}" for column in columns), *_figures(arm))
         for arm, some in zip(arms, counts, strict=True)
     ]
-    return ["baselines", *columns, *_FIGURES], rows
+    return ("baselines", *columns, *_FIGURES), rows
 
 
 def _figures(arm: Arm) -> list[str]:
@@ -133,13 +114,13 @@ def _range(interval: Interval | None) -> str:
     return ABSENT if interval is None else f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f}"
 
 
-def _by_scenario(found: SideBySide) -> tuple[list[str], list[list[str]]]:
+def _by_scenario(found: SideBySide) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     arms = (found.agent, *found.baselines)
     rows = [
-        [one_line(scenario) or "(none)", *(_share(arm.by_scenario.get(scenario, {})) for arm in arms)]
+        (one_line(scenario) or "(none)", *(_share(arm.by_scenario.get(scenario, {})) for arm in arms))
         for scenario in found.scenarios
     ]
-    return ["passed by scenario", *map(_name, arms)], rows
+    return ("passed by scenario", *map(_name, arms)), rows
 
 
 def _share(counts: Mapping[str, int]) -> str:
@@ -153,9 +134,9 @@ def _name(arm: Arm) -> str:
 
 
 def _undecided(found: SideBySide) -> list[tuple[str, str, str, str]]:
-    """Return what came to no verdict, of the baselines: the case, the outcome and why, with the baseline first."""
+    """Return what came to no verdict: the baseline, the case, the outcome and why."""
     return [
-        (one_line(arm.name, 60), case_id, outcome.value, why)
+        (one_line(arm.name, 60), one_line(case_id), outcome.value, one_line(why, 140))
         for arm in found.baselines
         for case_id, outcome, why in arm.undecided
     ]

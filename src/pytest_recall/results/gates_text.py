@@ -1,4 +1,4 @@
-"""Render gates, and proposals to raise them, as lines and as JSON."""
+"""Report gates, and proposals to raise them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from pytest_recall.cases.gate import Gate
 from pytest_recall.files import strict_yaml
+from pytest_recall.files.sections import Section
 from pytest_recall.files.wording import percent, plural
 from pytest_recall.results.gates import GateStep
 from pytest_recall.results.scorecard import Scorecard
@@ -75,11 +76,11 @@ def _as_json(step: GateStep, added: Sequence[Gate]) -> dict[str, Any]:
     }
 
 
-def gates_lines(card: Scorecard) -> Iterator[str]:
-    """Yield a line for each gate, those that do not hold first, and one for each that this change has loosened."""
-    for standing in sorted(card.gates, key=lambda one: one.status == "held"):
-        yield line(standing)
-    yield from card.loosened
+def gates_section(card: Scorecard) -> Section:
+    """Return how each gate stands, those that do not hold first, and each that this change has loosened."""
+    standings = sorted(card.gates, key=lambda one: one.status == "held")
+    lines = [*map(line, standings), *card.loosened]
+    return Section("Gates", lines=lines, key="gates", facts=[gates_json(standing) for standing in card.gates])
 
 
 def gates_json(standing: Standing) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from pytest_recall.files.sections import Section
 from pytest_recall.files.wording import listed, plural
 from pytest_recall.results.scorecard import Scorecard
 from pytest_recall.trials.cost import Bill, added, spend_of
@@ -80,6 +81,11 @@ CAVEAT = (
     "Each slice was chosen from a state that knows the verdicts of all cases in the runs before it, which a slice would"
     " not have had."
 )
+
+
+def observed_section(one: Observed) -> Section:
+    """Return what one run says of the slice."""
+    return Section("Observed", lines=[line(one), CAVEAT], key="observed", facts=observed_json(one))
 
 
 def line(one: Observed) -> str:

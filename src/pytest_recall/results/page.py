@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from pytest_recall.files.sections import markdown_body
 from pytest_recall.files.wording import cell, code, listed, prose
-from pytest_recall.judges import judges_text
-from pytest_recall.results import gates_text, regressions_text, sentences
+from pytest_recall.results import regressions_text, sentences
 from pytest_recall.results.of_change_text import of_change_markdown
 from pytest_recall.results.scorecard import NOT_RUN, CaseResult, FailureKind, Scorecard
+from pytest_recall.results.sections import STANDING_OPEN, report_sections
 from pytest_recall.results.sentences import counted
 from pytest_recall.results.standing import OF_BASE
 from pytest_recall.results.stop_text import failed_item_text
-from pytest_recall.trials import cost_text
-from pytest_recall.trials.cost import of_run
 from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.trial import Outcome
 
@@ -52,7 +51,9 @@ BOXES = (
 def markdown(record: Record, card: Scorecard, links: str = "") -> str:
     """Return the scorecard as a Markdown page; `links` is where the case files stand on the web, if they do."""
     header = record.header
-    counted_line = "; ".join((*filter(None, (sentences.further_counts(header, card),)), *_spent(record)))
+    sections = report_sections(record, card)
+    spent = next(section.lines[:1] for section in sections if section.key == "cost")
+    counted_line = "; ".join((*filter(None, (sentences.further_counts(header, card),)), *spent))
     lines = [
         f"# {prose(sentences.first_line(header, card))}",
         "",
@@ -61,9 +62,9 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
         *_cut_short(record, card),
         *of_change_markdown(header, card),
         *([f"{prose(counted_line)}.", ""] if counted_line else []),
-        *[f"{prose(line[0].upper() + line[1:])}.\n" for line in judged_rates(card)],
-        *([*(f"- {prose(line)}" for line in gates_text.gates_lines(card)), ""] if card.gates or card.loosened else []),
     ]
+    for section in sections:
+        lines += [*markdown_body(section), ""] if section.key in STANDING_OPEN and section.is_shown else []
     kinds = card.failures()
     for kind in (kind for kind in OPEN if kind in kinds):
         lines += _open(header, card, kind, kinds.pop(kind), links)
@@ -104,14 +105,12 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
     if tables_told:
         boxes = [BOXES, ""] if any(reason.startswith("box ") for reason in card.by_reason) else []
         lines += _folded("By reason, scenario and dimension", [*boxes, *tables_told[1:]])
-    for name, section in _sections(record, card):
-        lines += _folded(name, section)
+    for section in sections:
+        if section.is_shown and section.key not in STANDING_OPEN:
+            lines += _folded(section.title, markdown_body(section))
+    if remarks := notes(header, card):
+        lines += _folded("Notes", [f"- {prose(text)}" for text in remarks])
     return "\n".join(lines)
-
-
-def _spent(record: Record) -> list[str]:
-    """Return what a run has cost, as one part of a line; nothing where no call of a model was seen."""
-    return cost_text.cost_lines(of_run(record), record.let_through)[:1]
 
 
 def _of_run(record: Record, card: Scorecard) -> Iterator[str]:
@@ -165,27 +164,6 @@ def _items(header: Header, card: Scorecard, found: list[CaseResult], links: str)
     return [list(regressions_text.markdown(header, card, result, links)) for result in found[:MAX_MARKDOWN]]
 
 
-def _sections(record: Record, card: Scorecard) -> Iterator[tuple[str, list[str]]]:
-    if card.datasets:
-        from pytest_recall.datasets import datasets_text
-
-        yield "Datasets", list(datasets_text.membench_markdown(card.datasets))
-    if card.arms is not None:
-        from pytest_recall.results import baselines_text
-
-        yield "Baselines", list(baselines_text.markdown(card.arms))
-    if card.panels is not None:
-        yield "Judged by models", judges_text.judges_markdown(card.panels)
-    if card.regraded is not None:
-        yield "Looked at again", list(judges_text.audit_markdown(card.regraded))
-    if seen := list(observed_lines(record, card)):
-        yield "Observed", [f"- {prose(text)}" for text in seen]
-    if spent := cost_text.markdown(of_run(record), record.let_through):
-        yield "Cost", spent
-    if others := notes(record.header, card):
-        yield "Notes", [f"- {prose(text)}" for text in others]
-
-
 def _folded(name: str, lines: Iterable[str]) -> list[str]:
     """Return `lines` under a line that opens them. Markdown is read in there after an empty line only."""
     return ["<details>", f"<summary>{name}</summary>", "", *lines, "", "</details>", ""]
@@ -208,22 +186,6 @@ def notes(header: Header, card: Scorecard) -> list[str]:
         *sentences.replayed(header),
     )
     return [text for text in told if text]
-
-
-def observed_lines(record: Record, card: Scorecard) -> Iterator[str]:
-    """Yield what a run that observes says of the slice; nothing for any other."""
-    if record.header.mode != "observe":
-        return
-    from pytest_recall.results import observed as render
-    from pytest_recall.results.observed import observed
-
-    yield render.line(observed(record, card))
-    yield render.CAVEAT
-
-
-def judged_rates(card: Scorecard) -> list[str]:
-    """Return how many answers pass by judging models, a line each; most runs have none."""
-    return list(judges_text.rates_lines(card.rates)) if card.rates else []
 
 
 def partial(record: Record) -> str:

@@ -122,7 +122,7 @@ def view_of(args: argparse.Namespace) -> View:
     from pytest_recall.datasets.repeats import read_repeats
     from pytest_recall.files.eval_directory import relative
     from pytest_recall.files.git import subject_of
-    from pytest_recall.files.wording import section_lines
+    from pytest_recall.files.sections import section_lines
     from pytest_recall.results.report_page import memories_page, run_page
     from pytest_recall.runs.finish import commit_page, links
     from pytest_recall.runs.report_files import ReportSources, report

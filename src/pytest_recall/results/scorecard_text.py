@@ -11,8 +11,8 @@ from textwrap import indent
 from types import MappingProxyType
 from typing import Any
 
+from pytest_recall.files.sections import terminal_body
 from pytest_recall.files.wording import grid, listed, one_line
-from pytest_recall.judges import judges_text
 from pytest_recall.models.reply_names import joined
 from pytest_recall.results import gates_text, regressions_text, sentences
 from pytest_recall.results.of_change_text import of_change_json, of_change_lines
@@ -21,18 +21,15 @@ from pytest_recall.results.page import (
     MAX_MARKDOWN,
     OPEN,
     TITLES,
-    judged_rates,
     markdown,
     moved,
     notes,
-    observed_lines,
     partial,
 )
 from pytest_recall.results.scorecard import CaseResult, FailureKind, Scorecard, is_incomplete
+from pytest_recall.results.sections import report_sections
 from pytest_recall.results.sentences import counted, headline
 from pytest_recall.results.standing import OF_BASE
-from pytest_recall.trials import cost_text
-from pytest_recall.trials.cost import of_run
 from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.trial import Outcome, Trial
 
@@ -181,8 +178,8 @@ def terminal(
     if header.unaffordable:
         beyond = listed(header.unaffordable)
         yield f"affected, and not asked for want of budget ({len(header.unaffordable)}): {beyond}"
-    if card.gates or card.loosened:
-        yield from gates_text.gates_lines(card)
+    gates, *figures = report_sections(record, card)
+    yield from terminal_body(gates)
     yield from sentences.freshness(header, card)
     if verbosity < 0:
         return
@@ -191,22 +188,9 @@ def terminal(
         yield from _grid("reason", card.by_reason)
         if len(card.by_scenario) > 1:
             yield from _grid("scenario", card.by_scenario)
-    if card.datasets:
-        from pytest_recall.datasets import datasets_text
-
-        yield from datasets_text.sections(card.datasets)
-    if card.arms is not None:
-        from pytest_recall.results import baselines_text
-
-        yield from baselines_text.lines(card.arms)
-    if card.panels is not None:
-        yield from list(judges_text.judges_lines(card.panels))[: None if verbosity > 0 else 1]
-    yield from judged_rates(card)
-    if card.regraded is not None:
-        yield from judges_text.audit_lines(card.regraded)
-    yield from observed_lines(record, card)
+    for section in figures:
+        yield from terminal_body(section, brief=verbosity <= 0)
     yield from _notes(header, card, verbosity, command)
-    yield from cost_text.cost_lines(of_run(record), record.let_through)[: None if verbosity > 0 else 1]
     yield sentences.limit(header, card)
 
 
@@ -287,20 +271,13 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "flake": {r.trial.case_id: r.flake._asdict() for r in card.results if r.flake is not None},
         "by_tries": [summary._asdict() for summary in card.by_tries],
         "quarantined": [one._asdict() for one in header.quarantined],
-        "gates": [gates_text.gates_json(standing) for standing in card.gates],
         "gates_loosened": list(card.loosened),
         "orphans": list(header.orphans),
         "moved": [{"from": old, "to": new} for old, new in header.moved],
         "model_swapped": header.swapped,
         "sources": card.sources,
-        "datasets": _datasets(card),
-        "baselines": _baselines(card),
-        "judged_by_models": None if card.panels is None else judges_text.judges_json(card.panels),
-        "judged_rates": judges_text.rates_json(card.rates) if card.rates else [],
-        "regraded": None if card.regraded is None else judges_text.audit_json(card.regraded),
-        "cost": cost_text.cost_json(of_run(record)),
         "let_through": record.let_through.to_json(),
-        "observed": _observed_json(record, card),
+        **{section.key: section.facts for section in report_sections(record, card)},
     }
 
 
@@ -319,34 +296,6 @@ def _freshness(header: Header, card: Scorecard) -> dict[str, Any] | None:
             for case_id, one in sorted(found.unanswered.items())
         ],
     }
-
-
-# What few runs have is not imported for all.
-
-
-def _observed_json(record: Record, card: Scorecard) -> dict[str, Any] | None:
-    if record.header.mode != "observe":
-        return None
-    from pytest_recall.results import observed as render
-    from pytest_recall.results.observed import observed
-
-    return render.observed_json(observed(record, card))
-
-
-def _baselines(card: Scorecard) -> dict[str, Any] | None:
-    if card.arms is None:
-        return None
-    from pytest_recall.results import baselines_text
-
-    return baselines_text.as_json(card.arms)
-
-
-def _datasets(card: Scorecard) -> dict[str, Any] | None:
-    if not card.datasets:
-        return None
-    from pytest_recall.datasets import datasets_text
-
-    return {name: datasets_text.groups(summary) for name, summary in card.datasets.items()}
 
 
 def _result(result: CaseResult) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from pytest_recall.cli.common import (
 )
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
+from pytest_recall.files.sections import terminal_body
 from pytest_recall.metrics.floors import READ_FROM, floor_folder
 from pytest_recall.models.model import KINDS
 from pytest_recall.models.prices import at_model
@@ -186,10 +187,11 @@ def run_cost(args: argparse.Namespace) -> int:
         plain = {**render.cost_json(spends), "let_through": record.let_through.to_json()}
         print(json.dumps(plain, indent=2, ensure_ascii=False))
         return 0
-    none = f"{folder.name}: no calls to an upstream were seen in this run."
-    lines = render.table(spends, record.let_through) or [
-        none,
-        *filter(None, [render.let_through_words(record.let_through)]),
-    ]
-    print("\n".join(lines))
+    section = render.cost_section(spends, record.let_through)
+    if section.is_shown:
+        print("\n".join(terminal_body(section)))
+        return 0
+    print(f"{folder.name}: no calls to an upstream were seen in this run.")
+    if words := render.let_through_words(record.let_through):
+        print(words)
     return 0

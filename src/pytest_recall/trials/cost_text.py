@@ -1,11 +1,12 @@
-"""Render costs and estimates for terminals, as tables and as JSON."""
+"""Report costs and estimates."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_recall.files.wording import budget_words, cell, dollars, grid, listed, one_line, percent, plural
+from pytest_recall.files.sections import Section, TextTable
+from pytest_recall.files.wording import budget_words, dollars, grid, listed, one_line, percent, plural
 from pytest_recall.models.prices import available
 from pytest_recall.replay.budget import Balance, price_key
 from pytest_recall.replay.exchange import Tokens
@@ -77,30 +78,24 @@ def let_through_lines(let_through: LetThrough, rubric: str) -> list[str]:
     return lines
 
 
-def table(spends: Mapping[str, Spend], let_through: LetThrough = NOTHING_LET_THROUGH) -> list[str]:
-    """Return the record-against-replay table for a terminal, with its notes; nothing without calls."""
-    rows = _rows(spends)
-    if not rows:
-        return []
-    rows = [("scenario", *COLUMNS), *rows]
-    first, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
-    lines = [
-        f"{row[0]:<{first}}  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(row[1:], widths, strict=True))
-        for row in rows
-    ]
-    return [*lines, "", *_notes(spends, let_through), *price_advice(total(spends).recording.unknown)]
-
-
-def markdown(spends: Mapping[str, Spend], let_through: LetThrough = NOTHING_LET_THROUGH) -> list[str]:
-    """Return the same table as lines of Markdown."""
-    rows = _rows(spends)
-    if not rows:
-        return []
-    lines = [f"| {' | '.join((cell(row[0]), *row[1:]))} |" for row in rows]
-    head = [f"| scenario | {' | '.join(COLUMNS)} |", "| --- |" + " ---: |" * len(COLUMNS)]
-    advice = price_advice(total(spends).recording.unknown)
-    fenced = ["", "```text", *(line.replace("`", "'") for line in advice), "```"] if advice else []
-    return [*head, *lines, "", *(f"- {note}" for note in _notes(spends, let_through)), *fenced]
+def cost_section(spends: Mapping[str, Spend], let_through: LetThrough = NOTHING_LET_THROUGH) -> Section:
+    """Return what recording costs beside replaying: in one line, and by scenario."""
+    called = _called(spends)
+    key, facts = "cost", cost_json(spends)
+    if not called:
+        return Section("Cost", key=key, facts=facts)
+    every = total(called)
+    rows = [(_name(scenario), *_cells(spend)) for scenario, spend in called.items()]
+    return Section(
+        "Cost",
+        [TextTable("", ("scenario", *COLUMNS), [*rows, ("total", *_cells(every))])],
+        _notes(spends, let_through),
+        lines=[_spend_words(every, is_all=not any(let_through))],
+        snippet=price_advice(every.recording.unknown),
+        key=key,
+        facts=facts,
+        brief=True,
+    )
 
 
 def cost_json(spends: Mapping[str, Spend]) -> dict[str, Any]:
@@ -201,15 +196,6 @@ def _amount(bill: Bill) -> str:
     if not bill.unpriced:
         return price(bill)
     return f"{price(bill)} ({plural(bill.unpriced, 'call')} without a price)"
-
-
-# The table
-
-
-def _rows(spends: Mapping[str, Spend]) -> list[tuple[str, ...]]:
-    called = _called(spends)
-    rows = [(_name(scenario), *_cells(spend)) for scenario, spend in called.items()]
-    return [*rows, ("total", *_cells(total(called)))] if rows else []
 
 
 def _cells(spend: Spend) -> tuple[str, ...]:

@@ -326,7 +326,8 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
     from pytest_recall.datasets.membench_run import is_finished, read_figures
     from pytest_recall.datasets.repeats import RepeatedResult
     from pytest_recall.files.errors import StoppedError, is_full, remedy_of, sentence_of
-    from pytest_recall.files.wording import one_line, section_lines
+    from pytest_recall.files.sections import section_lines
+    from pytest_recall.files.wording import one_line
     from pytest_recall.memory.selector import title
     from pytest_recall.trials.run_journal import end_runs
 

@@ -76,7 +76,7 @@ def _table(found: Verified) -> Iterator[str]:
     """Yield the figures that were computed again, as `recall memory run` prints them."""
     from pytest_recall.datasets.datasets_text import membench_lines
     from pytest_recall.datasets.several import against_first, groups_of_runs, several_section
-    from pytest_recall.files.wording import section_lines
+    from pytest_recall.files.sections import section_lines
 
     groups = zip(groups_of_runs(found.computed), groups_of_runs(found.filled), strict=True)
     for place, (runs, filled) in enumerate(groups):

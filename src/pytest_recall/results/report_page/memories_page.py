@@ -14,7 +14,8 @@ from pytest_recall.datasets.several import (
     pair_sections,
     several_section,
 )
-from pytest_recall.files.wording import TableSection, plural
+from pytest_recall.files.sections import Section
+from pytest_recall.files.wording import plural
 from pytest_recall.metrics.measures import JUDGED
 from pytest_recall.results.report_page import tables_page
 from pytest_recall.results.report_page.data import Chart
@@ -31,12 +32,12 @@ def page(journals: Sequence[JournalContents], stamp: str = "") -> str:
     return tables_page.page(plural(len(journals), "memory system"), about, tables(journals), closing, charts, stamp)
 
 
-def tables(journals: Sequence[JournalContents]) -> list[TableSection]:
+def tables(journals: Sequence[JournalContents]) -> list[Section]:
     """Return the tables of runs that were asked the same, each with the tests of the further ones against the first."""
     return [section for runs in groups_of_runs(journals) for section in _sections(runs)]
 
 
-def _sections(runs: Sequence[MemoryRun]) -> Iterator[TableSection]:
+def _sections(runs: Sequence[MemoryRun]) -> Iterator[Section]:
     compared = against_first(runs)
     yield several_section(runs, compared)
     yield from pair_sections(runs, compared)

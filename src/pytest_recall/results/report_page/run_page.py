@@ -6,17 +6,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from pytest_recall.files.wording import TableSection, one_line, plural, section_lines
-from pytest_recall.judges import judges_text
-from pytest_recall.results import comparison_text, gates_text, sentences
+from pytest_recall.files.sections import Section, section_lines
+from pytest_recall.files.wording import one_line, plural
+from pytest_recall.results import comparison_text, sentences
 from pytest_recall.results.cause_text import cause_words
-from pytest_recall.results.page import COLUMNS, judged_rates, moved, notes, observed_lines, partial
+from pytest_recall.results.page import COLUMNS, moved, notes, partial
 from pytest_recall.results.regressions_text import from_where, link, suspects_line
 from pytest_recall.results.report import CaseEntry, Report, scores
 from pytest_recall.results.report_page import data as render_cases
 from pytest_recall.results.report_page.data import charts, line, score
 from pytest_recall.results.report_page.frame import document
 from pytest_recall.results.scorecard import NOT_RUN, FailureKind
+from pytest_recall.results.sections import STANDING_OPEN, report_sections
 from pytest_recall.results.sentences import counted, counts, pass_rate
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.record import Header
@@ -66,7 +67,7 @@ def page(
     links: str = "",
     stamp: str = "",
     origin: RunOrigin = UNKNOWN_ORIGIN,
-    benches: Sequence[TableSection] = (),
+    benches: Sequence[Section] = (),
 ) -> str:
     """Return the page of a run and its `origin`, and of a dataset's questions the tables of its `benches`.
 
@@ -86,11 +87,11 @@ def page(
         charts=drawn,
         facts=_facts(report, origin),
         benches=benches,
-        **_values(report, links, live=bool(stamp), told=_of_questions(report) if benches else verdict(report)),
+        **_values(report, links, live=bool(stamp), benches=benches),
     )
 
 
-def lines(report: Report, benches: Sequence[TableSection] = ()) -> Iterator[str]:
+def lines(report: Report, benches: Sequence[Section] = ()) -> Iterator[str]:
     """Yield what the page says first of a run, for a terminal: how far it has come, and what to look at."""
     record = report.record
     yield f"{record.header.run}: {_of_questions(report) if benches else counts(report.card)}"
@@ -131,10 +132,13 @@ def _of_questions(report: Report) -> str:
     )
 
 
-def _values(report: Report, links: str, *, live: bool, told: str) -> dict[str, Any]:
+def _values(report: Report, links: str, *, live: bool, benches: Sequence[Section]) -> dict[str, Any]:
     record, card = report.record, report.card
+    told = _of_questions(report) if benches else verdict(report)
     goes_on = live and record.exit_code is None
     header = record.header
+    # The tables of a benchmark have more than the section on datasets.
+    sections = [one for one in report_sections(record, card) if not (benches and one.key == "datasets")]
     third = [entry for entry in report.entries if entry.outcome in (Outcome.ERROR.value, Outcome.SKIPPED.value)]
     return {
         "report": report,
@@ -149,8 +153,8 @@ def _values(report: Report, links: str, *, live: bool, told: str) -> dict[str, A
         "chosen": f"{len(header.picks):,} of {plural(header.total, 'case')} chosen",
         "not_chosen": sentences.not_run(header),
         "limit": sentences.limit(header, card),
-        "rates": judged_rates(card),
-        "gates": list(gates_text.gates_lines(card)),
+        "open_lines": [line for one in sections if one.key in STANDING_OPEN for line in one.lines],
+        "sections": [one for one in sections if one.is_shown and one.key not in STANDING_OPEN],
         "regressions": [_failed(report, entry, links) for entry in report.regressions],
         "news": [_failed(report, entry, links) for entry in of_kind(report, FailureKind.NEW)],
         "known": [
@@ -161,7 +165,7 @@ def _values(report: Report, links: str, *, live: bool, told: str) -> dict[str, A
         "third": [(entry, entry.trial.error if entry.trial else "") for entry in third],
         "unrun": [entry for entry in report.entries if entry.result is None],
         "apart": report.apart,
-        "notes": _notes(report),
+        "notes": notes(header, card),
         "facets": list(_facets(report.entries)),
         "rows": [_row(header, entry) for entry in report.entries],
         "against": _against(report),
@@ -298,19 +302,6 @@ def _facets(entries: Iterable[CaseEntry]) -> Iterator[Facet]:
         counts = Counter(value for some in values for value in some if value)
         if len(counts) > 1 or any(count < len(every) for count in counts.values()):
             yield Facet(name, label, sorted(counts.items()))
-
-
-def _notes(report: Report) -> list[str]:
-    record, card = report.record, report.card
-    judged = () if card.panels is None else judges_text.judges_lines(card.panels)
-    told = [*judged, *observed_lines(record, card), *notes(record.header, card)]
-    if card.arms is not None:
-        from pytest_recall.results import baselines_text
-
-        told += baselines_text.lines(card.arms)
-    if card.regraded is not None:
-        told += judges_text.audit_lines(card.regraded)
-    return told
 
 
 def _against(report: Report) -> dict[str, Any] | None:

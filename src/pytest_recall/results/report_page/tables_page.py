@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_recall.files.wording import TableSection
+from pytest_recall.files.sections import Section
 from pytest_recall.results.report_page.data import Chart
 from pytest_recall.results.report_page.frame import document
 
@@ -12,7 +12,7 @@ from pytest_recall.results.report_page.frame import document
 def page(
     title: str,
     subtitle: str,
-    sections: Sequence[TableSection],
+    sections: Sequence[Section],
     closing: Sequence[str] = (),
     charts: Sequence[Chart] = (),
     stamp: str = "",

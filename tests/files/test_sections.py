@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pytest_recall.files.wording import TableSection, TextTable, section_lines
+from pytest_recall.files.sections import Section, TextTable, section_lines
 
 TABLE = TextTable("by <kind>", ("memory", "a", "b"), [("*mine*", "1", "–"), ("theirs", "2", "3")])
-SECTION = TableSection("A title", [TABLE._replace(name=""), TABLE], ["a note|"])
+SECTION = Section("A title", [TABLE._replace(name=""), TABLE], ["a note|"])
 
 
 def test_a_section_for_a_terminal() -> None:

@@ -1,0 +1,74 @@
+"""The figures of a scorecard, each as one section: a further figure is a further line here.
+
+The terminal, the Markdown page, the HTML page and scorecard.json all render these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pytest_recall.files.sections import Section
+from pytest_recall.judges import judges_text
+from pytest_recall.results.gates_text import gates_section
+from pytest_recall.results.scorecard import Scorecard
+from pytest_recall.trials.cost import of_run
+from pytest_recall.trials.cost_text import cost_section
+from pytest_recall.trials.record import Record
+
+STANDING_OPEN = ("gates", "judged_rates")
+"""Sections that stand open on a page: they say whether the run is good enough."""
+
+
+def report_sections(record: Record, card: Scorecard) -> Sequence[Section]:
+    """Return all sections of a run; one that has nothing to show is among them, since JSON has its field."""
+    return tuple(_sections(record, card))
+
+
+def _sections(record: Record, card: Scorecard) -> Iterator[Section]:
+    yield gates_section(card)
+    yield _datasets(card)
+    yield _baselines(card)
+    yield _panels(card)
+    yield judges_text.rates_section(card.rates)
+    yield _regraded(card)
+    yield _observed(record, card)
+    yield cost_section(of_run(record), record.let_through)
+
+
+# What few runs have is not imported for all.
+
+
+def _datasets(card: Scorecard) -> Section:
+    if not card.datasets:
+        return Section("Datasets", key="datasets")
+    from pytest_recall.datasets.datasets_text import datasets_section
+
+    return datasets_section(card.datasets)
+
+
+def _baselines(card: Scorecard) -> Section:
+    if card.arms is None:
+        return Section("Baselines", key="baselines")
+    from pytest_recall.results.baselines_text import baselines_section
+
+    return baselines_section(card.arms)
+
+
+def _panels(card: Scorecard) -> Section:
+    if card.panels is None:
+        return Section("Judged by models", key="judged_by_models")
+    return judges_text.panels_section(card.panels)
+
+
+def _regraded(card: Scorecard) -> Section:
+    if card.regraded is None:
+        return Section("Looked at again", key="regraded")
+    return judges_text.regraded_section(card.regraded)
+
+
+def _observed(record: Record, card: Scorecard) -> Section:
+    if record.header.mode != "observe":
+        return Section("Observed", key="observed")
+    from pytest_recall.results.observed import observed, observed_section
+
+    return observed_section(observed(record, card))
