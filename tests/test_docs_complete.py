@@ -26,6 +26,7 @@ PAID = "asks a paid model"
 HOST = "writes to a code host"
 WHOLE = "is run by .ci/run, in fresh environments"
 PICTURE = "is a drawing"
+ABOVE = "stands above what the page runs"
 SHOWN = "shows what a run says that takes long, or that breaks on the way"
 
 NOT_RUN = {
@@ -42,9 +43,9 @@ NOT_RUN = {
     "docs/how-to/gate-a-merge.md: suspects: #12, #15": "tests/plugin/test_suspects.py holds these lines",
     "docs/how-to/limit-the-cost.md: recall: 12 affected cases": "tests/plugin/test_budget_of_changes.py holds it",
     "docs/how-to/limit-the-cost.md: no price is known of": "tests/plugin/test_budget_of_changes.py holds it",
-    "docs/how-to/compare-two-runs.md: pytest -p recall eval --recall-mode all": "stands above the runs that the page makes",
-    "docs/how-to/migrate.md: recall import promptfoo promptfooconfig.yaml -o": "stands above the imports that the page makes",
-    "docs/how-to/recover-a-killed-run.md: pytest -p recall eval --recall-resume": "stands above the runs that the page makes",
+    "docs/how-to/compare-two-runs.md: pytest -p recall eval --recall-mode all": ABOVE,
+    "docs/how-to/migrate.md: recall import promptfoo promptfooconfig.yaml -o": ABOVE,
+    "docs/how-to/recover-a-killed-run.md: pytest -p recall eval --recall-resume": ABOVE,
     "docs/how-to/compare-two-runs.md: BASE  3.8 of 4 passed": "explains how a line is built",
     "docs/how-to/long-horizon-write.md: museum/": PICTURE,
     "docs/how-to/long-horizon-write.md: $ recall bench check museum": "tests/horizon/test_check.py has such lines",
@@ -69,7 +70,7 @@ NOT_RUN = {
     "docs/how-to/run-in-ci.md: pytest -p recall eval --recall-artifacts": "is about a checkout that cannot be written",
     "docs/how-to/run-in-ci.md: set -e": HOST,
     "docs/tutorial.md: export OPENAI_BASE_URL": "says where the reader's model is; the tests have one",
-    "docs/how-to/run-cases-at-once.md: pytest -p recall eval --recall-shard 2/4": "stands above the runs that the page makes",
+    "docs/how-to/run-cases-at-once.md: pytest -p recall eval --recall-shard 2/4": ABOVE,
     "docs/how-to/run-in-ci.md: recall ci post status --commit": HOST,
     "docs/how-to/run-in-ci.md: export GITHUB_TOKEN=…": HOST,
     "docs/reference/datasets.md: pip install": "installs",
