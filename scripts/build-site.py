@@ -33,7 +33,7 @@ SETTINGS = "#: settings\n"
 
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)\s]*)?\)")
-ENTRY = re.compile(r"^(#{2,3}) (.+)$|^- \[([^\]]+)\]\(([^)#\s]+)\)", re.MULTILINE)
+ENTRY = re.compile(r"^(#{2,3}) (.+)$|^- (?:[^\[\n]+ → )?\[([^\]]+)\]\(([^)#\s]+)\)", re.MULTILINE)
 # What our tests read from a fence, and the site takes for a mistake: words without a value.
 MARKS = re.compile(r"^(```[a-z]+)(?: [a-z]+(?!=))+(?=$| )", re.MULTILINE)
 

@@ -61,7 +61,8 @@ def test_the_navigation_is_the_index(site: ModuleType) -> None:
 
 def test_groups_keep_their_pages(site: ModuleType, project: Callable[..., Path]) -> None:
     root = project(
-        docs__index="## Do\n\n### One `thing`\n\n- [A `b`](a.md): more\n\n### Two\n\n- [C](c.md)\n\n## What\n\nText.\n"
+        docs__index="## Do\n\n### One `thing`\n\n- [A `b`](a.md): more\n\n"
+        "### Two\n\n- do it → [C](c.md)\n\n## What\n\nText.\n"
     )
     nav = tomllib.loads(f"nav = {site.navigation(root)}")["nav"]
     assert nav[1:] == [{"Do": [{"One `thing`": [{"A b": "docs/a.md"}]}, {"Two": [{"C": "docs/c.md"}]}]}]

@@ -83,8 +83,9 @@ def test_what_is_missing_is_one_sentence(persona: Path, inside: Recall, remove: 
 
 
 def test_every_code_is_documented() -> None:
-    page = Path(__file__).parents[2] / "docs" / "how-to" / "long-horizon-questions.md"
-    told = [line.split(" | ")[:2] for line in page.read_text().splitlines() if line.startswith("| `")]
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "long-horizon-write.md"
+    part = page.read_text().partition("## Look for mistakes\n")[2].partition("\n## ")[0]
+    told = [line.split(" | ")[:2] for line in part.splitlines() if line.startswith("| `")]
     assert [(code.strip("| `"), severity) for code, severity in told] == [(code, CODES[code][0]) for code in CODES]
 
 

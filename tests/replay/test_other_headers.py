@@ -86,7 +86,7 @@ class TestWhatCounts:
 
     @pytest.mark.parametrize("listed", [CREDENTIAL, CLIENT, TRACING])
     def test_each_list_is_a_row_of_the_docs(self, listed: frozenset[str]) -> None:
-        text = (ROOT / "docs/how-to/record-and-replay.md").read_text(encoding="utf-8")
+        text = (ROOT / "docs/reference/replay.md").read_text(encoding="utf-8")
         names = ", ".join(f"`{name}`" for name in sorted(listed))
         assert f"| {names} |\n" in text, f"write this row into the docs: {names}"
 

@@ -225,7 +225,7 @@ def test_the_name_of_a_program() -> None:
 
 
 def test_the_docs_have_both_lists() -> None:
-    text = " ".join((ROOT / "docs/how-to/record-and-replay.md").read_text(encoding="utf-8").split())
+    text = " ".join((ROOT / "docs/reference/replay.md").read_text(encoding="utf-8").split())
     *others, last = sorted(INTERPRETERS | RUNNERS | PREFIXES)
     assert f"is refused when the rubric is read: {', '.join(others)} and {last}." in text
     assert ", ".join(LOOK_UPS) in text

@@ -215,7 +215,7 @@ STRICTER = {
     ("is-json", '{"a":1e400}'): False,
     ("is-json", "[1e999]"): False,
 }
-"""Where the judges differ, as docs/how-to/import-a-set.md says."""
+"""Where the judges differ, as docs/how-to/migrate.md says."""
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=[f"{pair['type']}-{number}" for number, pair in enumerate(PAIRS)])
