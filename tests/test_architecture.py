@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import pytest_recall
+from pytest_recall import ext
 
 PACKAGE = Path(pytest_recall.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -24,6 +26,9 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 ROOMS = (
     "cli",
     "plugin",
+    "extensions",
+    "hookspec",
+    "ext",
     "forge",
     "horizon",
     "runs",
@@ -44,8 +49,11 @@ RANK = {name: rank for rank, name in enumerate(ROOMS)}
 DOORS = {"__init__", "__main__"}
 # What each room may import from outside, beside the standard library.
 OUTSIDE = {
-    "cli": {"pydantic"},
+    "cli": {"pluggy", "pydantic"},
     "plugin": {"pytest"},
+    "extensions": set(),
+    "hookspec": {"pluggy"},
+    "ext": {"pluggy"},
     "forge": {"httpx"},
     "horizon": {"matplotlib", "pydantic"},
     "runs": set(),
@@ -178,6 +186,50 @@ def test_shells_do_not_know_each_other() -> None:
     assert [name_of(path) for path in MODULES if folder_of(path) == "cli" if "plugin" in dict(within(path))] == []
 
 
+def test_an_extension_imports_the_public_interface_alone() -> None:
+    """What it needs of the package is in `ext`; beside that it has its own modules."""
+    others = [
+        f"{name_of(path)}:{line} imports {name}"
+        for path in MODULES
+        if folder_of(path) == "extensions"
+        for name, line in imports(path)
+        if name.partition(".")[0] == "pytest_recall"
+        if not (name == "pytest_recall.ext" or name.startswith(("pytest_recall.ext.", own_package(path))))
+    ]
+    assert others == []
+
+
+def own_package(path: Path) -> str:
+    """Return the dotted name of the extension that a module is of."""
+    return f"pytest_recall.extensions.{path.relative_to(PACKAGE / 'extensions').parts[0].removesuffix('.py')}"
+
+
+def test_the_core_names_no_extension() -> None:
+    """Neither in an import nor in a text: what is shipped is found as what a stranger ships."""
+    named = [
+        f"{name_of(path)}:{getattr(node, 'lineno', 1)}"
+        for path in MODULES
+        if folder_of(path) not in ("extensions", "ext")
+        for node in nodes(path)
+        if (isinstance(node, ast.ImportFrom) and "pytest_recall.extensions" in (node.module or ""))
+        or (isinstance(node, ast.Constant) and "pytest_recall.extensions" in str(node.value))
+    ]
+    assert named == []
+
+
+def test_the_public_interface_lists_its_names_and_each_is_documented() -> None:
+    """Beside what is listed there is nothing, so that a stranger sees what may be relied on."""
+    listed = set(ext.__all__)
+    public = {
+        name
+        for name, value in vars(ext).items()
+        if not (name.startswith("_") or isinstance(value, ModuleType) or name == "annotations")
+    }
+    assert public == listed
+    classes = [value for name in listed if isinstance(value := getattr(ext, name), type)]
+    assert [one.__name__ for one in classes if not (one.__doc__ or "").strip()] == []
+
+
 def test_nobody_imports_through_the_front_door() -> None:
     """Inside the package a name is imported from its home, which keeps the order of loading plain."""
     lazy = {"pytest_recall", *(f"pytest_recall.{name}" for name in pytest_recall.__all__ if name != "__version__")}
@@ -196,14 +248,17 @@ def test_packages_from_outside_stay_where_they_belong() -> None:
 
 def test_pytest_stays_in_the_plugin() -> None:
     others = {folder_of(path) for path in MODULES} - {"plugin"}
-    assert offenders(*others, names={"pytest", "_pytest", "pluggy", "xdist"}) == []
+    assert offenders(*others, names={"pytest", "_pytest", "xdist"}) == []
     assert offenders("plugin", names={"_pytest"}) == [], "what pytest does not publish may go at any time"
 
 
 # Modules that touch the disk, the clock, the network, processes or threads. All others, beside the shells, decide,
 # render or define: they take the day, the seed and what files hold as arguments.
 WORLD = {
-    "cases": {"case_file", "importers.foreign_file", "importers.run", "settings_file"},
+    "extensions": set(),
+    "hookspec": set(),
+    "ext": set(),
+    "cases": {"case_file", "foreign_file", "import_file", "settings_file"},
     "datasets": {
         *(
             "asking",

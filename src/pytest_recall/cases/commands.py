@@ -12,6 +12,7 @@ import tomllib
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile
@@ -25,10 +26,14 @@ from pytest_recall.cases.requirement import (
 )
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, command, journals, placeless
+from pytest_recall.cli.extensions import extensions
 from pytest_recall.files.disk import write_bytes, write_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Artifacts, find_case_files, own_case_file, patterns_in
 from pytest_recall.files.wording import plural
+
+if TYPE_CHECKING:
+    from pytest_recall.cases.imports import Importer
 
 FIRST_CASES = 4
 """Cases in the template."""
@@ -285,27 +290,36 @@ def _propose_testpaths() -> None:
 
 
 IMPORT_DETAILS = """\
-FILE is a config of promptfoo (.yaml, .json) or its results (.json), goldens that deepeval has saved
-(.json, .jsonl, .csv), or samples or a log of inspect_ai (.json, .jsonl, .csv). Files that it names are
-read if they are in its folder. No code is run, and nothing is fetched.
+Files that FILE names are read if they are in its folder. No code is run, and nothing is fetched.
 
 Without -o, the cases go to standard output and the report to standard error. Exits with 0 if all was
 carried over, with 1 if something was left out, which the report names, and with 2 if no case was made.
 """
 
 
+def importers() -> dict[str, Importer]:
+    """Return the importers of all extensions by the names of their tools. Raises RecallError for a name of two."""
+    found: dict[str, Importer] = {}
+    for one in (one for some in reversed(extensions().hook.pytest_recall_importers()) for one in some):
+        if one.name in found:
+            raise RecallError(f"two extensions import `{one.name}`; uninstall the package of one of them")
+        found[one.name] = one
+    return found
+
+
 def add_import(commands: Commands) -> None:
     """Add the command."""
-    from pytest_recall.cases.importers.run import TOOLS
-
+    found = importers()
+    width = max(map(len, found), default=0)
+    listed = "".join(f"  {name:<{width}}  {one.about}\n" for name, one in found.items())
     parser = placeless(
         commands,
         "import",
-        "turn an eval set of promptfoo, deepeval or inspect_ai into cases, and say what is left out",
+        "turn an eval set of another tool into cases, and say what is left out",
         run_import,
-        IMPORT_DETAILS,
+        f"tools:\n{listed}\n{IMPORT_DETAILS}",
     )
-    parser.add_argument("tool", choices=TOOLS, help="the tool that the set is of")
+    parser.add_argument("tool", choices=tuple(found), help="the tool that the set is of")
     parser.add_argument("file", type=Path, metavar="FILE", help="the file of the set")
     parser.add_argument(
         "-o", "--out", type=Path, metavar="CASES", help="write a case file, .yaml or .jsonl, which is not there yet"
@@ -337,32 +351,32 @@ def add_import(commands: Commands) -> None:
 
 def run_import(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.cases.importers.carry import ImportOptions
-    from pytest_recall.cases.importers.run import (
+    from pytest_recall.cases.import_file import (
         ENDINGS,
         as_json,
-        bring_in,
         delimiter_of,
+        import_set,
         judge_of,
         lines,
         names_of,
         put,
         text_of,
     )
+    from pytest_recall.cases.imports import ImportOptions
 
     output: Path | None = args.out
     if output is not None and output.suffix not in ENDINGS:
         raise RecallError(f"{output}: a case file ends in .yaml, .yml or .jsonl; give such a name")
     if args.append and output is None:
         raise RecallError("--append: to which file? name it with -o")
-    wanted = ImportOptions(
+    options = ImportOptions(
         scenario=_word("--scenario", args.scenario),
         dimension=_word("--dimension", args.dimension) or "correctness",
         judges=tuple(judge_of(text) for text in args.default_judge),
         names=names_of(args.map),
         delimiter=delimiter_of(args.delimiter),
     )
-    made = bring_in(args.tool, Path.cwd() / args.file, args.file.as_posix(), wanted)
+    made = import_set(importers()[args.tool], Path.cwd() / args.file, args.file.as_posix(), options)
     rows = [case.row for case in made.cases]
     shown = output is None and not args.dry_run
     if rows and output is not None and not args.dry_run:
@@ -381,7 +395,7 @@ def run_import(args: argparse.Namespace) -> int:
 
 
 def _word(option: str, text: str | None) -> str | None:
-    from pytest_recall.cases.importers.carry import word
+    from pytest_recall.cases.imports import word
 
     if text is None:
         return None

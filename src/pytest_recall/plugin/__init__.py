@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_recall import hookspec
 from pytest_recall.plugin import switch
 from pytest_recall.plugin.stash import (
     CASSETTES,
@@ -34,6 +35,11 @@ from pytest_recall.plugin.stash import (
 if TYPE_CHECKING:
     from pytest_recall.plugin.cassettes import CassetteManager
     from pytest_recall.plugin.session import Run
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Say which hooks of ours others may implement, so that pytest accepts them also while the plugin is off."""
+    pluginmanager.add_hookspecs(hookspec)
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:

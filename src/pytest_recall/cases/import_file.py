@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pytest_recall.cases.case_file import CaseFile
-from pytest_recall.cases.importers import deepeval, inspect_ai, promptfoo
-from pytest_recall.cases.importers.carry import Import, ImportOptions, Judge, Remark
-from pytest_recall.cases.importers.foreign_file import Folder, read_document, with_columns
+from pytest_recall.cases.foreign_file import Folder, read_document, with_columns
+from pytest_recall.cases.imports import ImportedSet, Importer, ImportOptions, Judge, Remark
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.disk import create_text, read_text, write_text
 from pytest_recall.files.errors import RecallError
@@ -19,20 +19,15 @@ from pytest_recall.files.strict_yaml import block
 from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.files.wording import plural
 
-Tool = Literal["promptfoo", "deepeval", "inspect"]
-TOOLS: tuple[Tool, ...] = ("promptfoo", "deepeval", "inspect")
 ENDINGS = (".yaml", ".yml", ".jsonl")
 
 
-def bring_in(tool: Tool, path: Path, name: str, wanted: ImportOptions) -> Import:
+def import_set(importer: Importer, path: Path, name: str, options: ImportOptions) -> ImportedSet:
     """Return what becomes of the set in a file, called `name`. Raises RecallError if it cannot be read."""
-    if wanted.delimiter != "," and path.suffix.lower() != ".csv":
+    if options.delimiter != "," and path.suffix.lower() != ".csv":
         raise RecallError(f"--delimiter: {name} is no table (.csv), whose cells it could part; leave it out")
-    document = with_columns(read_document(path, name, wanted.delimiter), wanted.names)
-    if tool == "promptfoo":
-        made = promptfoo.convert(document, Folder(path, name).read, wanted)
-    else:
-        made = (deepeval if tool == "deepeval" else inspect_ai).convert(document, wanted)
+    document = replace(read_document(path, name, options.delimiter), files=Folder(path, name).read)
+    made = importer.convert(with_columns(document, options.names), options)
     for case in list(made.cases):
         if not _reads_back(case.row):
             made.refuse(case, "holds what a case file cannot", "write it by hand")
@@ -115,7 +110,7 @@ def _reads_back(row: Mapping[str, Any]) -> bool:
         return False
 
 
-def lines(made: Import) -> Iterator[str]:
+def lines(made: ImportedSet) -> Iterator[str]:
     """Yield the report: the sum, what is left out or differs by kind, and then every one by its place."""
     yield f"{plural(len(made.cases), 'case')} of {plural(made.found, 'test')}{_ids(made)}"
     groups = (
@@ -136,7 +131,7 @@ def lines(made: Import) -> Iterator[str]:
         yield from (f"  {_where(remark)}" for remark in made.remarks if remark.left)
 
 
-def _ids(made: Import) -> str:
+def _ids(made: ImportedSet) -> str:
     counted = Counter(case.named_by for case in made.cases)
     return f"; ids from {', '.join(f'{name} ({count})' for name, count in counted.items())}" if counted else ""
 
@@ -146,7 +141,7 @@ def _where(remark: Remark) -> str:
     return f"{remark.place}: {f'{about}: ' if about else ''}{remark.what}"
 
 
-def as_json(made: Import) -> dict[str, Any]:
+def as_json(made: ImportedSet) -> dict[str, Any]:
     """Return the report as JSON has it."""
     return {
         "found": made.found,

@@ -3,29 +3,48 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_recall.cases.importers.carry import ImportOptions
-from pytest_recall.cases.importers.run import bring_in, delimiter_of, names_of, put
+from pytest_recall.cases.import_file import delimiter_of, import_set, names_of, put
+from pytest_recall.cases.imports import Document, ImportedSet, ImportedTest, Importer, ImportOptions
 from pytest_recall.files.errors import RecallError
 
 ROW = {"id": "b", "scenario": "desk", "dimension": "facts", "input": "Open?", "judges": [{"contains": "no"}]}
+
+
+def convert(document: Document, options: ImportOptions) -> ImportedSet:
+    """Make a case of each row of a list, which has the fields of a case file."""
+    into = ImportedSet(options, "desk")
+    for node in document.root.each():
+        test = ImportedTest(place=node.place, fields={"input": "Open?"}, judged=False)
+        test.names = [("name", node.text("name"), "")]
+        test.judges = node.value.get("judges", [])
+        if "mood" in node.value:
+            test.left("`mood`", "write it by hand")
+        into.add(test)
+    return into
+
+
+ROWS = Importer("rows", "a list of rows", convert)
+
+
+def imported(folder: Path, rows: Sequence[Mapping[str, Any]], **options: Any) -> ImportedSet:
+    """Return what becomes of rows in a file."""
+    path = folder / "rows.json"
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    return import_set(ROWS, path, "rows.json", ImportOptions(**options))
 
 
 def test_a_case_that_would_not_be_read_back_is_none(tmp_path: Path) -> None:
     schema: Any = {"type": "string"}
     for _ in range(30):
         schema = {"items": [schema]}
-    tests = [
-        {"description": "deep", "assert": [{"type": "is-json", "value": schema}, {"type": "similar", "value": "x"}]},
-        {"description": "flat", "assert": [{"type": "is-json"}]},
-    ]
-    path = tmp_path / "config.json"
-    path.write_text(json.dumps({"prompts": ["Say it as JSON"], "tests": tests}), encoding="utf-8")
-    made = bring_in("promptfoo", path, "config.json", ImportOptions())
+    deep = {"name": "deep", "judges": [{"json_schema": {"schema": schema}}], "mood": "fine"}
+    made = imported(tmp_path, [deep, {"name": "flat", "judges": ["exact"], "mood": "fine"}])
     assert [case.id for case in made.cases] == ["flat"]
     [remark] = [remark for remark in made.remarks if remark.whole]
     assert (remark.what, remark.advice) == ("holds what a case file cannot", "write it by hand")
@@ -42,16 +61,13 @@ def test_rows_are_not_put_below_a_list_in_brackets(tmp_path: Path) -> None:
 
 
 def test_what_was_left_out_is_in_the_notes_of_the_case(tmp_path: Path) -> None:
-    path = tmp_path / "goldens.json"
-    path.write_text(json.dumps([{"input": "Open?", "expected_output": "no", "mood": "fine"}]), encoding="utf-8")
-    made = bring_in("deepeval", path, "goldens.json", ImportOptions(judges=["contains"]))
+    made = imported(tmp_path, [{"name": "a", "mood": "fine"}], judges=["rubric"])
     assert [case.row["notes"] for case in made.cases] == ["left out in the import: `mood`"]
 
 
 def test_a_delimiter_of_what_is_no_table_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "goldens.json").write_text("[]", encoding="utf-8")
-    with pytest.raises(RecallError, match=r"^--delimiter: goldens\.json is no table "):
-        bring_in("deepeval", tmp_path / "goldens.json", "goldens.json", ImportOptions(delimiter=";"))
+    with pytest.raises(RecallError, match=r"^--delimiter: rows\.json is no table "):
+        imported(tmp_path, [], delimiter=";")
 
 
 def test_options_name_columns_and_a_delimiter() -> None:

@@ -11,7 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_recall.cases.importers.promptfoo_assertions import DRAFT_7, Assertion, mapped, python_expression, separated
+from pytest_recall.extensions.importers.promptfoo_assertions import (
+    DRAFT_7,
+    Assertion,
+    mapped,
+    python_expression,
+    separated,
+)
 from pytest_recall.judges import built_in
 from tests.helpers.samples import unhurried
 

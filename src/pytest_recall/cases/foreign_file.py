@@ -6,11 +6,11 @@ import csv
 import io
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_recall.cases.importers.carry import Document
-from pytest_recall.cases.importers.carry import Path as Keys
+from pytest_recall.cases.imports import Document, Keys
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError, nearest
@@ -88,7 +88,7 @@ class Folder:
             if len(self._read) >= MAX_FILES:
                 raise RecallError(f"{beside.name}: refers to more than {MAX_FILES} files; import it in parts")
             inner = path.relative_to(self._folder).as_posix()
-            self._read[path] = read_document(path, f"{self._prefix}{inner}")
+            self._read[path] = replace(read_document(path, f"{self._prefix}{inner}"), files=self.read)
         return self._read[path]
 
     def _matching(self, pattern: str, beside: Document) -> Document:
@@ -104,7 +104,7 @@ class Folder:
         if len(paths) > MAX_FILES:
             raise RecallError(f"{beside.name}: refers to more than {MAX_FILES} files; import it in parts")
         names = [path.relative_to(self._folder).as_posix() for path in paths]
-        return Document(name=beside.name, value=names, lines=beside.lines)
+        return Document(name=beside.name, value=names, lines=beside.lines, files=self.read)
 
 
 def _bounded(path: Path, name: str) -> None:
@@ -222,7 +222,7 @@ def with_columns(document: Document, names: Mapping[str, str]) -> Document:
     mapped = [
         {by_own.get(key, key): value for key, value in row.items()} if isinstance(row, Mapping) else row for row in rows
     ]
-    return Document(name=document.name, value=mapped, lines=document.lines)
+    return replace(document, value=mapped)
 
 
 def _csv(text: str, name: str, delimiter: str) -> Document:

@@ -8,22 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_recall.cases.importers import deepeval, inspect_ai, promptfoo
-from pytest_recall.cases.importers.carry import Document, Import, ImportOptions, NotPlainError, fill
-from pytest_recall.cases.importers.promptfoo_tests import cell_assertion, row_test
+from pytest_recall.cases.imports import Document, ImportedSet, ImportOptions
+from pytest_recall.extensions.importers import deepeval, inspect_ai, promptfoo
+from pytest_recall.extensions.importers.promptfoo_tests import cell_assertion, row_test
+from pytest_recall.extensions.importers.templates import NotPlainError, fill
 from pytest_recall.files.errors import RecallError
-from tests.cases.importers.sources import documented, left
+from tests.extensions.importers.sources import documented, left
 from tests.helpers.samples import costly, unhurried
 
 
-def nothing(reference: str, beside: Document) -> Document:
-    """Refuse every file."""
-    raise RecallError(f"{beside.name}: `{reference}` is outside of its folder; copy it into it")
-
-
-def made(config: dict[str, Any], **wanted: Any) -> Import:
+def made(config: dict[str, Any], **wanted: Any) -> ImportedSet:
     """Return what becomes of a config."""
-    return promptfoo.convert(documented(config), nothing, ImportOptions(**wanted))
+    return promptfoo.convert(documented(config), ImportOptions(**wanted))
 
 
 SIX = {"type": "icontains", "value": "six"}
@@ -47,7 +43,7 @@ def test_prompts_are_read_from_files() -> None:
         return documented(files[path], path)
 
     config = {"prompts": ["file://a.txt", "b.json", "c.md", "d.py"], "tests": [{"vars": {"x": "1"}, "assert": [SIX]}]}
-    found = promptfoo.convert(documented(config), read, ImportOptions())
+    found = promptfoo.convert(documented(config, files=read), ImportOptions())
     asked = [case.row["input"] for case in found.cases]
     assert asked == ["A 1", "B", '{"ask":"1"}', {"x": "1"}, {"x": "1"}]
     assert left(found) == ["the prompt `c.md`", "the prompt `d.py`"]
@@ -82,7 +78,7 @@ def test_what_of_a_config_is_left_out_is_said(more: dict[str, Any], what: list[s
         return documented(files[path], path)
 
     config = {"prompts": ["A {{x}} {{y}}"], "tests": [{"vars": {"x": "1", "y": "own"}, "assert": [SIX]}], **more}
-    found = promptfoo.convert(documented(config), read, ImportOptions())
+    found = promptfoo.convert(documented(config, files=read), ImportOptions())
     assert ([case.row["input"] for case in found.cases], left(found)) == (["A 1 own"], what)
 
 
@@ -94,7 +90,7 @@ def test_values_are_read_from_files_and_schemas_from_texts() -> None:
 
     asserts = [{"type": "is-json", "value": '{"type": "array"}'}, {**SIX, "weight": 2}]
     test = {"vars": {"x": "file://x.txt", "y": "file://y.yaml"}, "assert": asserts}
-    found = promptfoo.convert(documented({"prompts": ["{{x}} {{y}}"], "tests": [test]}), read, ImportOptions())
+    found = promptfoo.convert(documented({"prompts": ["{{x}} {{y}}"], "tests": [test]}, files=read), ImportOptions())
     [case] = found.cases
     assert case.row["input"] == 'six {"a":[1,"é"]}'
     assert case.row["judges"][0]["json_schema"]["schema"]["type"] == "array"
@@ -186,8 +182,9 @@ def test_lists_that_are_not_read_are_said(tests: Any, what: str) -> None:
 
 
 def test_a_file_that_holds_no_list_has_no_tests() -> None:
-    config = documented({"prompts": ["a"], "tests": "file://tests.yaml"})
-    found = promptfoo.convert(config, lambda path, _: documented({}, path), ImportOptions())
+    config = {"prompts": ["a"], "tests": "file://tests.yaml"}
+    document = documented(config, files=lambda path, _: documented({}, path))
+    found = promptfoo.convert(document, ImportOptions())
     [remark] = found.remarks
     assert (remark.what, remark.advice) == (
         "the tests of `file://tests.yaml`",
@@ -256,7 +253,7 @@ def test_the_text_of_a_file_is_trimmed() -> None:
         return documented(" seven days\n\n", reference)
 
     tests = [{"vars": {"q": "x"}, "assert": [{"type": "equals", "value": "file://words.txt"}]}]
-    [carried] = promptfoo.convert(documented({"prompts": ["{{q}}"], "tests": tests}), read, ImportOptions()).cases
+    [carried] = promptfoo.convert(documented({"prompts": ["{{q}}"], "tests": tests}, files=read), ImportOptions()).cases
     assert carried.row["expected"] == "seven days"
 
 

@@ -1,13 +1,13 @@
-"""Build cases from another tool's tests, and collect what is left out."""
+"""Build cases of another tool's tests, and note what is left out: what an importer takes and returns."""
 
 from __future__ import annotations
 
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -69,6 +69,7 @@ def word(text: str) -> str:
 
 
 MAX_CASES = 20_000
+"""Cases that one import makes."""
 MAX_DEPTH = 40
 """How deep a value of a case may be nested: the reader of case files takes 50, with the row around it."""
 REFERRED = frozenset({"exact", "contains", "regex", "json_schema", "numeric", "token_f1", "similarity"})
@@ -96,7 +97,7 @@ class Remark:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Carried:
+class ImportedCase:
     """A test that became a case: the row of a case file, and where its id was taken from."""
 
     row: Mapping[str, Any]
@@ -133,6 +134,27 @@ class ImportedTest:
         """Note something that is carried over, and not quite the same."""
         self.remarks.append(Remark(place=place or self.place, what=what, advice=advice, left=False))
 
+    def ask(self, messages: Sequence[Mapping[str, Any]]) -> None:
+        """Make the question of a conversation: text, turns with scripted replies, or the messages as they stand.
+
+        A message has a `role` and its `content`.
+        """
+        said = [(one.get("role"), one.get("content")) for one in messages]
+        plain = all(isinstance(content, str) and content for _, content in said)
+        roles = ["user" if index % 2 == 0 else "assistant" for index in range(len(said))]
+        if plain and len(said) % 2 == 1 and [role for role, _ in said] == roles:
+            if len(said) == 1:
+                self.fields["input"] = said[0][1]
+                return
+            pairs = zip(said[:-1:2], said[1::2], strict=True)
+            self.fields["turns"] = [
+                *({"user": user[1], "assistant": reply[1]} for user, reply in pairs),
+                said[-1][1],
+            ]
+            return
+        self.fields["input"] = {"messages": [dict(message) for message in messages]}
+        self.changed("messages of other roles", "the agent gets `input` as a mapping with `messages`")
+
     def describe(self, metadata: Mapping[str, Any]) -> None:
         """Take scenario, dimension and tags from what a test says of itself, and note the rest."""
         kept = {}
@@ -167,13 +189,16 @@ class ImportOptions:
     """Parts the cells of a table."""
 
 
-class Import:
-    """What became of a source: its cases in their order, and remarks. Each test is in one or the other."""
+class ImportedSet:
+    """What became of a set: its cases in their order, and remarks. Each test is in one or the other.
 
-    def __init__(self, wanted: ImportOptions, scenario: str) -> None:
-        self.wanted = wanted
-        self.scenario = wanted.scenario or scenario
-        self.cases: list[Carried] = []
+    Its cases have the scenario that the `options` name, else `scenario`.
+    """
+
+    def __init__(self, options: ImportOptions, scenario: str) -> None:
+        self.options = options
+        self.scenario = options.scenario or scenario
+        self.cases: list[ImportedCase] = []
         self.remarks: list[Remark] = []
         self.found = 0
         self._namer = Namer()
@@ -199,7 +224,7 @@ class Import:
             self._drop(draft)
             return
         named_by, case_id = self._namer.name(draft.names, self.found)
-        row = {"id": case_id, "scenario": self.scenario, "dimension": self.wanted.dimension, **draft.fields}
+        row = {"id": case_id, "scenario": self.scenario, "dimension": self.options.dimension, **draft.fields}
         lacks = [f"left out in the import: {what}" for what in dict.fromkeys(r.what for r in draft.remarks if r.left)]
         notes = "\n".join([*draft.notes, *lacks])
         row |= {"judges": draft.judges, "tags": list(dict.fromkeys(draft.tags)), "notes": notes}
@@ -213,12 +238,12 @@ class Import:
             draft.drop(f"its {where or 'fields'} fit no case ({one_line(first['msg'], 80)})", "write it by hand")
             self._drop(draft)
             return
-        self.cases.append(Carried(row=row, place=draft.place, named_by=named_by))
+        self.cases.append(ImportedCase(row=row, place=draft.place, named_by=named_by))
         self.remarks += [
             Remark(place=r.place, what=r.what, advice=r.advice, case=case_id, left=r.left) for r in draft.remarks
         ]
 
-    def refuse(self, case: Carried, what: str, advice: str) -> None:
+    def refuse(self, case: ImportedCase, what: str, advice: str) -> None:
         """Take back a case, and note why it is none."""
         self.cases.remove(case)
         self.remarks = [remark for remark in self.remarks if remark.case != case.id]
@@ -227,10 +252,10 @@ class Import:
     def _judge(self, draft: ImportedTest) -> None:
         if draft.judges or draft.dropped:
             return
-        given = [judge for judge in self.wanted.judges if "expected" in draft.fields or not _needs_reference(judge)]
+        given = [judge for judge in self.options.judges if "expected" in draft.fields or not _needs_reference(judge)]
         if given:
             draft.judges = list(given)
-        elif self.wanted.judges:
+        elif self.options.judges:
             draft.drop(
                 "nothing that --default-judge could compare with", "write an `expected`, or give --default-judge rubric"
             )
@@ -259,12 +284,6 @@ def _needs_reference(judge: Judge) -> bool:
     return given is None or (isinstance(given, Mapping) and not {"expected", "schema", "absent"} & given.keys())
 
 
-def listed_keys(row: Any) -> str:
-    """Return in words which keys a row has, to go on a sentence about one that it lacks."""
-    keys = [f"`{one_line(str(key), 40)}`" for key in row] if isinstance(row, Mapping) else []
-    return f"; it has {listed(keys)}" if keys else ""
-
-
 def unwritable(value: Any, depth: int = 0) -> str:
     """Return why a value cannot stand in a case file, or nothing."""
     if depth > MAX_DEPTH:
@@ -282,23 +301,8 @@ def unwritable(value: Any, depth: int = 0) -> str:
     return next((problem for part in parts if (problem := unwritable(part, depth + 1))), "")
 
 
-def asked(draft: ImportedTest, messages: Sequence[Mapping[str, Any]]) -> None:
-    """Make the question of a conversation: text, turns with scripted replies, or the messages as they stand."""
-    said = [(one.get("role"), one.get("content")) for one in messages]
-    plain = all(isinstance(content, str) and content for _, content in said)
-    expected = ["user" if index % 2 == 0 else "assistant" for index in range(len(said))]
-    if plain and len(said) % 2 == 1 and [role for role, _ in said] == expected:
-        if len(said) == 1:
-            draft.fields["input"] = said[0][1]
-            return
-        pairs = zip(said[:-1:2], said[1::2], strict=True)
-        draft.fields["turns"] = [*({"user": user[1], "assistant": reply[1]} for user, reply in pairs), said[-1][1]]
-        return
-    draft.fields["input"] = {"messages": [dict(message) for message in messages]}
-    draft.changed("messages of other roles", "the agent gets `input` as a mapping with `messages`")
-
-
-Path = tuple[str | int, ...]
+Keys = tuple[str | int, ...]
+"""The keys and places that lead to a value in a document."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -307,15 +311,26 @@ class Document:
 
     name: str
     value: Any
-    lines: Mapping[Path, int]
+    lines: Mapping[Keys, int]
     """The line of values by their path, at least of the outer ones."""
+    files: Callable[[str, Document], Document] | None = None
+    """Reads a file that the document names; None where there is none to name."""
+
+    def read(self, reference: str) -> Document:
+        """Return a file that this one names by its path from its folder; of `*`, the list of the paths that fit.
+
+        Raises RecallError for one that is outside of the folder, large, broken or of another kind.
+        """
+        if self.files is None:
+            raise RecallError(f"{self.name}: names `{reference}`, and is in no folder")
+        return self.files(reference, self)
 
     @property
     def root(self) -> Node:
         """Its outermost value."""
         return Node(self.value, self, ())
 
-    def place(self, path: Path) -> str:
+    def place(self, path: Keys) -> str:
         """Return `file:line` of a value, or of the nearest one around it whose line is known."""
         above = (path[:depth] for depth in range(len(path), -1, -1))
         return f"{self.name}:{next((self.lines[one] for one in above if one in self.lines), 1)}"
@@ -327,7 +342,7 @@ class Node:
 
     value: Any
     document: Document
-    path: Path
+    path: Keys
 
     @property
     def place(self) -> str:
@@ -345,6 +360,12 @@ class Node:
         found = self.value.get(key) if isinstance(self.value, Mapping) else None
         return found if isinstance(found, str) else ""
 
+    @property
+    def keys(self) -> str:
+        """Which keys it has, in words that go on a sentence about one that it lacks."""
+        keys = [f"`{one_line(str(key), 40)}`" for key in self.value] if isinstance(self.value, Mapping) else []
+        return f"; it has {listed(keys)}" if keys else ""
+
     def each(self) -> Iterator[Node]:
         """Yield the values of a list."""
         if isinstance(self.value, list):
@@ -359,74 +380,13 @@ class Node:
                     yield str(key), Node(value, self.document, (*self.path, key))
 
 
-def parsed(text: str) -> Any:
-    """Return what a text is as JSON; if it is none, the text."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+class Importer(NamedTuple):
+    """Reads the eval sets of one tool."""
 
-
-_PLAIN = re.compile(r"\{\{[ \t\r\n]*([A-Za-z_]\w*)[ \t\r\n]*\}\}")
-_MARKS = ("{{", "{%", "{#")
-_DEPTH = 5
-MAX_CHARACTERS = 1_000_000
-
-
-class NotPlainError(Exception):
-    """The template does more than name a variable."""
-
-
-def is_template(text: str) -> bool:
-    """Whether a text has a mark of a template."""
-    return any(mark in text for mark in _MARKS)
-
-
-def fill(text: str, given: Mapping[str, Any], depth: int = 0) -> str:
-    """Return a template with the values of variables, which may name variables themselves.
-
-    A variable that is not given is empty, as in Nunjucks. Within a value it stays as it is written, and so does what
-    else looks like a template there, as promptfoo puts values into values by names alone. Raises NotPlainError for
-    anything else than names of texts, numbers and truth values.
-    """
-    if not is_template(text):
-        return text
-    bare = _PLAIN.sub("", text)
-    if depth > _DEPTH or (depth == 0 and is_template(bare)):
-        raise NotPlainError
-
-    def put(found: re.Match[str]) -> str:
-        return found[0] if depth and found[1] not in given else _shown(given.get(found[1]), given, depth)
-
-    made = _PLAIN.sub(put, text)
-    if len(made) > MAX_CHARACTERS:
-        raise NotPlainError
-    return made
-
-
-def fill_all(value: Any, given: Mapping[str, Any]) -> Any:
-    """Return plain values in which each text is filled in. Raises NotPlainError."""
-    if isinstance(value, str):
-        return fill(value, given)
-    if isinstance(value, Mapping):
-        return {key: fill_all(inner, given) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [fill_all(inner, given) for inner in value]
-    return value
-
-
-def _shown(value: Any, given: Mapping[str, Any], depth: int) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return fill(value, given, depth + 1)
-    if isinstance(value, Mapping | list):
-        raise NotPlainError
-    return number(value)
-
-
-def number(value: Any) -> str:
-    """Return a number or a truth value as JavaScript shows it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else str(value)
+    name: str
+    """What follows `recall import`."""
+    about: str
+    """The files that it reads, in a line for `--help`."""
+    convert: Callable[[Document, ImportOptions], ImportedSet]
+    """Returns what becomes of a file. It runs no code of the set and fetches nothing, and raises RecallError for a file
+    of another kind."""

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.cases.importers import inspect_ai
-from pytest_recall.cases.importers.carry import Import, ImportOptions
-from tests.cases.importers.sources import documented, left
+from pytest_recall.cases.imports import ImportedSet, ImportOptions
+from pytest_recall.extensions.importers import inspect_ai
+from tests.extensions.importers.sources import documented, left
 
 OPEN = {"input": "Open on Sunday?", "target": "no"}
 TALK = [
@@ -18,12 +18,12 @@ TALK = [
 ]
 
 
-def sampled(sample: dict[str, Any]) -> Import:
+def sampled(sample: dict[str, Any]) -> ImportedSet:
     """Return what becomes of a sample."""
     return inspect_ai.convert(documented([sample], "desk.json"), ImportOptions(judges=("exact",)))
 
 
-def logged(sample: dict[str, Any], scorer: str, **config: Any) -> Import:
+def logged(sample: dict[str, Any], scorer: str, **config: Any) -> ImportedSet:
     """Return what becomes of a log with a sample."""
     log = {"eval": {"task": "desk", "scorers": [{"name": scorer}], "config": config}, "samples": [sample]}
     return inspect_ai.convert(documented(log, "log.json"), ImportOptions())

@@ -7,22 +7,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_recall.cases.case import MAX_COUNT
-from pytest_recall.cases.importers import promptfoo_assertions
-from pytest_recall.cases.importers.carry import (
-    Document,
-    Import,
-    ImportedTest,
-    ImportOptions,
-    Node,
-    asked,
-    listed_keys,
-    number,
-    parsed,
-    word,
-)
-from pytest_recall.cases.importers.promptfoo_assertions import GRADED
-from pytest_recall.files.errors import RecallError
+from pytest_recall.ext import MAX_TRIALS, Document, ImportedSet, ImportedTest, ImportOptions, Node, RecallError, word
+from pytest_recall.extensions.importers import promptfoo_assertions
+from pytest_recall.extensions.importers.promptfoo_assertions import GRADED
+from pytest_recall.extensions.importers.templates import number, parsed
 
 _ENVIRONMENT = ("sandbox", "files", "setup", "checkpoint")
 _SAMPLE = {"input", "target", "choices", "id", "metadata", "description", *_ENVIRONMENT}
@@ -30,7 +18,7 @@ _AGREES = "It agrees with the REFERENCE."
 _AT_LEAST = re.compile(r"at_least_(\d+)")
 
 
-def convert(document: Document, wanted: ImportOptions) -> Import:
+def convert(document: Document, options: ImportOptions) -> ImportedSet:
     """Return what becomes of samples. Raises RecallError if there are none."""
     root = document.root
     is_log = isinstance(root.value, Mapping) and isinstance(root.value.get("eval"), Mapping)
@@ -38,18 +26,18 @@ def convert(document: Document, wanted: ImportOptions) -> Import:
     if is_log:
         evaluated = root.get("eval")
         assert evaluated is not None
-        into = Import(wanted, word(evaluated.text("task").rpartition("/")[2]) or word(stem) or "inspect")
+        into = ImportedSet(options, word(evaluated.text("task").rpartition("/")[2]) or word(stem) or "inspect")
         _log(root, evaluated, into)
         return into
     if not isinstance(root.value, list):
         raise RecallError(f"{document.name}:1: is neither a list of samples nor a log; give a dataset or a log in JSON")
-    into = Import(wanted, word(stem) or "inspect")
+    into = ImportedSet(options, word(stem) or "inspect")
     for node in root.each():
         into.add(_draft(node, []))
     return into
 
 
-def _log(root: Node, evaluated: Node, into: Import) -> None:
+def _log(root: Node, evaluated: Node, into: ImportedSet) -> None:
     samples = root.get("samples")
     if samples is None or not isinstance(samples.value, list):
         raise RecallError(f"{root.document.name}:1: is a log without samples; write it with samples")
@@ -74,7 +62,7 @@ def _log(root: Node, evaluated: Node, into: Import) -> None:
 
 def _epochs(draft: ImportedTest, config: Node) -> None:
     epochs = config.value.get("epochs") if isinstance(config.value, Mapping) else None
-    if type(epochs) is not int or not 1 < epochs <= MAX_COUNT:
+    if type(epochs) is not int or not 1 < epochs <= MAX_TRIALS:
         return
     reducers = config.value.get("epochs_reducer")
     first = reducers[0] if isinstance(reducers, list) and reducers else "mean"
@@ -90,7 +78,7 @@ def _draft(node: Node, scorers: list[Node]) -> ImportedTest:
     draft = ImportedTest(place=node.place, judged=bool(scorers))
     sample = node.value
     if not isinstance(sample, Mapping) or sample.get("input") in (None, "", []):
-        draft.drop("has no `input`", f"say with --map which field of `Sample` is which{listed_keys(sample)}")
+        draft.drop("has no `input`", f"say with --map which field of `Sample` is which{node.keys}")
         return draft
     case_id = sample.get("id")
     if isinstance(case_id, str | int) and not isinstance(case_id, bool) and str(case_id):
@@ -120,7 +108,7 @@ def _question(draft: ImportedTest, sample: Mapping[str, Any]) -> None:
     if isinstance(question, list) and all(isinstance(message, Mapping) for message in question):
         kept = ("role", "content", "tool_calls", "tool_call_id", "function")
         messages = [{key: one[key] for key in kept if one.get(key) is not None} for one in question]
-        asked(draft, messages)
+        draft.ask(messages)
         texts = [one["content"] for one in messages if isinstance(one.get("content"), str)]
     elif isinstance(question, str):
         draft.fields["input"] = question

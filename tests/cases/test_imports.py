@@ -6,15 +6,12 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.cases.importers import carry
-from pytest_recall.cases.importers.carry import (
-    MAX_CHARACTERS,
-    Import,
+from pytest_recall.cases import imports
+from pytest_recall.cases.imports import (
+    ImportedSet,
     ImportedTest,
     ImportOptions,
-    NotPlainError,
-    asked,
-    fill,
+    Judge,
     unwritable,
 )
 from pytest_recall.files.errors import RecallError
@@ -27,9 +24,9 @@ def draft(**fields: Any) -> ImportedTest:
     return ImportedTest(place="set.json:1", fields={"input": "Open on Sunday?", **fields}, judges=["exact"])
 
 
-def added(*drafts: ImportedTest, **wanted: Any) -> Import:
+def added(*drafts: ImportedTest, **wanted: Any) -> ImportedSet:
     """Return what becomes of some tests."""
-    into = Import(ImportOptions(**wanted), "desk")
+    into = ImportedSet(ImportOptions(**wanted), "desk")
     for one in drafts:
         into.add(one)
     return into
@@ -63,7 +60,7 @@ def test_what_fits_no_case_is_said_and_its_id_is_free_again() -> None:
 
 
 def test_there_are_not_more_cases_than_a_file_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(carry, "MAX_CASES", 1)
+    monkeypatch.setattr(imports, "MAX_CASES", 1)
     with pytest.raises(RecallError, match=r"^set\.json:1: makes more than 1 cases; import it in parts$"):
         added(draft(), draft())
 
@@ -80,7 +77,7 @@ def test_there_are_not_more_cases_than_a_file_may_have(monkeypatch: pytest.Monke
         ({"rubric": {"threshold": 1}}, True),
     ],
 )
-def test_a_default_judge_needs_something_to_compare_with(judge: carry.Judge, carried: bool) -> None:
+def test_a_default_judge_needs_something_to_compare_with(judge: Judge, carried: bool) -> None:
     test = draft()
     test.judges = []
     found = added(test, judges=(judge,))
@@ -117,16 +114,5 @@ def test_what_no_file_can_hold_has_a_reason(value: Any, problem: str) -> None:
 
 def test_one_message_of_the_user_is_the_input_itself() -> None:
     test = ImportedTest(place="set.json:1")
-    asked(test, [{"role": "user", "content": "Open on Sunday?"}])
+    test.ask([{"role": "user", "content": "Open on Sunday?"}])
     assert (test.fields, test.remarks) == ({"input": "Open on Sunday?"}, [])
-
-
-def test_values_are_filled_in_as_javascript_shows_them() -> None:
-    given = {"yes": True, "no": False, "half": 0.5, "two": 2.0}
-    assert fill("{{yes}} {{no}} {{half}} {{two}} {{none}}.", given) == "true false 0.5 2 ."
-
-
-@pytest.mark.parametrize("length", [MAX_CHARACTERS // 2 + 1, MAX_CHARACTERS + 1])
-def test_a_template_does_not_grow_without_bounds(length: int) -> None:
-    with pytest.raises(NotPlainError):
-        fill("{{x}}{{x}}", {"x": "y" * length})

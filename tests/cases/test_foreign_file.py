@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_recall.cases.importers import foreign_file
-from pytest_recall.cases.importers.foreign_file import MAX_BYTES, Folder, read_document, with_columns
+from pytest_recall.cases import foreign_file
+from pytest_recall.cases.foreign_file import MAX_BYTES, Folder, read_document, with_columns
 from pytest_recall.files.errors import RecallError
 from tests.helpers.samples import unhurried
 

@@ -6,19 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_recall.cases.importers.carry import (
-    Document,
-    Import,
-    ImportedTest,
-    ImportOptions,
-    Node,
-    asked,
-    listed_keys,
-    parsed,
-    word,
-)
-from pytest_recall.cases.importers.promptfoo_assertions import GRADED
-from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.ext import Document, ImportedSet, ImportedTest, ImportOptions, Node, RecallError, nearest, word
+from pytest_recall.extensions.importers.promptfoo_assertions import GRADED
+from pytest_recall.extensions.importers.templates import parsed
 
 _RECORDED = {
     "actual_output": "an answer of an earlier day; the agent answers again",
@@ -66,11 +56,11 @@ _CARRIED = {
 }
 
 
-def convert(document: Document, wanted: ImportOptions) -> Import:
+def convert(document: Document, options: ImportOptions) -> ImportedSet:
     """Return what becomes of a list of goldens. Raises RecallError if it is none."""
     if not isinstance(document.value, list):
         raise RecallError(f"{document.name}:1: is not a list of goldens; save the dataset with `save_as` of deepeval")
-    into = Import(wanted, word(document.name.rpartition("/")[2].rpartition(".")[0]) or "deepeval")
+    into = ImportedSet(options, word(document.name.rpartition("/")[2].rpartition(".")[0]) or "deepeval")
     for node in document.root.each():
         into.add(_draft(node))
     return into
@@ -79,7 +69,7 @@ def convert(document: Document, wanted: ImportOptions) -> Import:
 def _draft(node: Node) -> ImportedTest:
     draft = ImportedTest(place=node.place, judged=False)
     if not isinstance(node.value, Mapping) or not {"input", "scenario"} & node.value.keys():
-        draft.drop("has neither `input` nor `scenario`", f"say with --map which key holds it{listed_keys(node.value)}")
+        draft.drop("has neither `input` nor `scenario`", f"say with --map which key holds it{node.keys}")
         return draft
     golden = {_CAMEL.get(str(key), str(key)): _value(str(key), value) for key, value in node.value.items()}
     golden = {key: value for key, value in golden.items() if value not in (None, "", [], {})}
@@ -140,7 +130,7 @@ def _conversation(draft: ImportedTest, golden: Mapping[str, Any]) -> None:
         draft.left("the last reply", "an answer of an earlier day; the agent answers the last turn again")
     if any(value for turn in turns for key, value in turn.items() if key not in ("role", "content")):
         draft.left("tools, passages and metadata of turns", "a scripted turn is text")
-    asked(draft, said)
+    draft.ask(said)
 
 
 def _expectations(draft: ImportedTest, given: Any) -> None:

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.cases.importers import deepeval
-from pytest_recall.cases.importers.carry import Import, ImportOptions
+from pytest_recall.cases.imports import ImportedSet, ImportOptions
+from pytest_recall.extensions.importers import deepeval
 from pytest_recall.files.errors import RecallError
-from tests.cases.importers.sources import documented, left
+from tests.extensions.importers.sources import documented, left
 
 OPEN = {"input": "Open on Sunday?", "expected_output": "no"}
 ASKED = {"role": "user", "content": "Open?"}
 REPLY = {"role": "assistant", "content": "Which day?"}
 
 
-def made(*goldens: Any) -> Import:
+def made(*goldens: Any) -> ImportedSet:
     """Return what becomes of goldens."""
     return deepeval.convert(documented(list(goldens), "sets/desk.json"), ImportOptions(judges=("exact",)))
 

@@ -9,27 +9,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_recall.cases.case import MAX_COUNT
-from pytest_recall.cases.importers.carry import (
+from pytest_recall.ext import (
     MAX_CASES,
+    MAX_TRIALS,
     Document,
-    Import,
+    ImportedSet,
     ImportedTest,
     ImportOptions,
     Node,
-    NotPlainError,
-    fill,
-    fill_all,
-    is_template,
-    parsed,
+    RecallError,
     slug,
     word,
 )
-from pytest_recall.cases.importers.promptfoo_assertions import Assertion, mapped
-from pytest_recall.cases.importers.promptfoo_tests import (
+from pytest_recall.extensions.importers.promptfoo_assertions import Assertion, mapped
+from pytest_recall.extensions.importers.promptfoo_tests import (
     FILE,
     PromptTemplate,
-    Read,
     Test,
     ask,
     messages_in,
@@ -37,7 +32,7 @@ from pytest_recall.cases.importers.promptfoo_tests import (
     scenario_tests,
     tests_of,
 )
-from pytest_recall.files.errors import RecallError
+from pytest_recall.extensions.importers.templates import NotPlainError, fill, fill_all, is_template, parsed
 
 _KNOWN = frozenset({"prompts", "tests", "scenarios", "defaultTest", "description", "evaluateOptions", "$schema"})
 _ANSWERS = ("providers", "targets")
@@ -51,23 +46,23 @@ _SENT = "prompt_as_it_was_sent"
 _JUDGED_BY = "the judging model is named by the rubric or by pytest's --judge"
 
 
-def convert(document: Document, read: Read, wanted: ImportOptions) -> Import:
+def convert(document: Document, options: ImportOptions) -> ImportedSet:
     """Return what becomes of a config. Raises RecallError if it is none."""
     config = document.root
     if (results := _results(config)) is not None:
-        return _of_results(config, results, read, wanted)
+        return _of_results(config, results, options)
     if not isinstance(config.value, Mapping) or not {"tests", "scenarios", "prompts"} & config.value.keys():
         raise RecallError(
             f"{document.name}:1: is neither a promptfoo config, which has `prompts`, and `tests` or `scenarios`, nor"
             " results of one as JSON"
         )
-    into = Import(wanted, word(config.text("description")) or "promptfoo")
+    into = ImportedSet(options, word(config.text("description")) or "promptfoo")
     trials = _config(config, into)
-    prompts = read_prompts(config, read, into)
-    default = _default(config, read, into)
-    found = itertools.chain(tests_of(config.get("tests"), read, into), scenario_tests(config, read, into))
+    prompts = read_prompts(config, into)
+    default = _default(config, into)
+    found = itertools.chain(tests_of(config.get("tests"), into), scenario_tests(config, into))
     for test in found:
-        _Maker(test, default, config, read, into, trials).add(prompts)
+        _Maker(test, default, config, into, trials).add(prompts)
     return into
 
 
@@ -78,10 +73,10 @@ def _results(root: Node) -> Node | None:
     return inner if inner is not None and isinstance(inner.value, list) else None
 
 
-def _of_results(root: Node, results: Node, read: Read, wanted: ImportOptions) -> Import:
+def _of_results(root: Node, results: Node, options: ImportOptions) -> ImportedSet:
     """Return what becomes of results: a case for each prompt that was sent, whichever providers answered it."""
     config = root.get("config")
-    into = Import(wanted, word(config.text("description") if config else "") or "promptfoo")
+    into = ImportedSet(options, word(config.text("description") if config else "") or "promptfoo")
     into.remark(
         root.place, "answers and scores of the results", "`agent` answers again, and judges score again", left=False
     )
@@ -100,11 +95,11 @@ def _of_results(root: Node, results: Node, read: Read, wanted: ImportOptions) ->
                 layers.append(Node({"vars": {_SENT: raw}}, test.document, test.path))
                 template = f"{{{{{_SENT}}}}}"
             made = PromptTemplate(template=template, label="", place=node.place)
-            _Maker(Test(layers=tuple(layers), place=node.place), None, root, read, into, 1).add([made])
+            _Maker(Test(layers=tuple(layers), place=node.place), None, root, into, 1).add([made])
     return into
 
 
-def _config(config: Node, into: Import) -> int:
+def _config(config: Node, into: ImportedSet) -> int:
     """Note what of the config as a whole is not carried over; return how often each case is asked."""
     for key, node in config.items():
         if key in _ANSWERS:
@@ -122,19 +117,19 @@ def _config(config: Node, into: Import) -> int:
             into.remark(node.place, f"`evaluateOptions.{key}`", "is an option of a run here", left=False)
     if repeat is None:
         return 1
-    if type(repeat.value) is int and 1 <= repeat.value <= MAX_COUNT:
+    if type(repeat.value) is int and 1 <= repeat.value <= MAX_TRIALS:
         return repeat.value
     into.remark(repeat.place, "`evaluateOptions.repeat`", "write `trials` into the cases")
     return 1
 
 
-def _default(config: Node, read: Read, into: Import) -> Node | None:
+def _default(config: Node, into: ImportedSet) -> Node | None:
     node = config.get("defaultTest")
     if node is None or isinstance(node.value, Mapping):
         return node
     try:
         if isinstance(node.value, str) and node.value.startswith(FILE):
-            found = read(node.value.removeprefix(FILE), node.document).root
+            found = node.document.read(node.value.removeprefix(FILE)).root
             if isinstance(found.value, Mapping):
                 return found
         raise RecallError(f"{node.place}: is not a mapping")
@@ -150,8 +145,7 @@ class _Maker:
     test: Test
     default: Node | None
     config: Node
-    read: Read
-    into: Import
+    into: ImportedSet
     trials: int
 
     def add(self, prompts: list[PromptTemplate]) -> None:
@@ -248,7 +242,7 @@ class _Maker:
         if not isinstance(value, str) or not value.startswith(FILE) or not value.endswith(_VALUES):
             return value
         try:
-            found = self.read(value.removeprefix(FILE), node.document).value
+            found = node.document.read(value.removeprefix(FILE)).value
         except RecallError:
             return value  # It stays, and is said of each case.
         return found.strip() if isinstance(found, str) else json.dumps(found, ensure_ascii=False, separators=(",", ":"))
@@ -362,7 +356,7 @@ class _Maker:
         kind = kind.removeprefix("not-")
         if isinstance(value, str) and value.startswith(FILE) and kind not in ("javascript", "python", "ruby"):
             try:
-                value = self.read(value.removeprefix(FILE), node.document).value
+                value = node.document.read(value.removeprefix(FILE)).value
             except RecallError as error:
                 return f"its file is not read: {error.messages[0]}"
             value = value.strip() if isinstance(value, str) else value

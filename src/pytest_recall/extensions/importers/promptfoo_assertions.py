@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_recall.cases.importers.carry import Judge, number
+from pytest_recall.ext import Judge
+from pytest_recall.extensions.importers.templates import number
 
 _SPECIAL = frozenset(r"\.^$*+?{}[]|()")
 ANYTHING = r"[\s\S]*"

@@ -4,26 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_recall.cases.importers.carry import (
-    Document,
-    Import,
-    ImportedTest,
-    Node,
-    NotPlainError,
-    asked,
-    fill,
-    fill_all,
-    parsed,
-)
-from pytest_recall.cases.importers.promptfoo_assertions import separated
-from pytest_recall.files.errors import RecallError
+from pytest_recall.ext import Document, ImportedSet, ImportedTest, Node, RecallError
+from pytest_recall.extensions.importers.promptfoo_assertions import separated
+from pytest_recall.extensions.importers.templates import NotPlainError, fill, fill_all, parsed
 
-Read = Callable[[str, Document], Document]
-"""Reads a file that a document refers to, by its path from the config's folder. Raises RecallError."""
 FILE = "file://"
 _SEPARATOR = re.compile(r"^[ \t]*---[ \t]*$", re.MULTILINE)
 _TEXTS = (".txt", ".md", ".j2", ".json", ".yaml", ".yml")
@@ -41,7 +29,7 @@ class PromptTemplate:
     place: str
 
 
-def read_prompts(config: Node, read: Read, into: Import) -> list[PromptTemplate]:
+def read_prompts(config: Node, into: ImportedSet) -> list[PromptTemplate]:
     """Return the prompts of a config, in their order; what cannot be read has no template, and a remark."""
     given = config.get("prompts")
     if given is None:
@@ -49,7 +37,7 @@ def read_prompts(config: Node, read: Read, into: Import) -> list[PromptTemplate]
     nodes = list(given.each()) if isinstance(given.value, list) else [given]
     if isinstance(given.value, Mapping):
         nodes = [Node({"id": key, "label": node.value}, node.document, node.path) for key, node in given.items()]
-    return [prompt for node in nodes for prompt in _prompts(node, read, into)]
+    return [prompt for node in nodes for prompt in _prompts(node, into)]
 
 
 def ask(
@@ -69,7 +57,7 @@ def ask(
         if prefix or suffix:
             raise NotPlainError
         messages = fill_all(template, given)
-        asked(draft, messages)
+        draft.ask(messages)
         said = [one["content"] for one in messages if isinstance(one.get("content"), str)]
         return said[-1] if said else ""
     except NotPlainError:
@@ -80,7 +68,7 @@ def ask(
         return next((value for value in given.values() if isinstance(value, str)), "")
 
 
-def _prompts(node: Node, read: Read, into: Import) -> list[PromptTemplate]:
+def _prompts(node: Node, into: ImportedSet) -> list[PromptTemplate]:
     value, label = node.value, ""
     if isinstance(value, Mapping):
         label = node.text("label")
@@ -97,7 +85,7 @@ def _prompts(node: Node, read: Read, into: Import) -> list[PromptTemplate]:
     try:
         if not path.endswith(_TEXTS):
             raise RecallError(f"{node.place}: `{value[:80]}` is code, or many files, and is not read")
-        found = read(path, node.document)
+        found = node.document.read(path)
         if FILE in json.dumps(found.value):
             raise RecallError(f"{node.place}: `{value[:80]}` refers to other files")
     except RecallError as error:
@@ -227,7 +215,7 @@ class Test:
     """The data of its scenario, which tell it from others of the same description."""
 
 
-def tests_of(node: Node | None, read: Read, into: Import) -> Iterator[Test]:
+def tests_of(node: Node | None, into: ImportedSet) -> Iterator[Test]:
     """Yield the tests of a list, of a file, or of a list of files; what cannot be read has a remark."""
     if node is None:
         return
@@ -237,7 +225,7 @@ def tests_of(node: Node | None, read: Read, into: Import) -> Iterator[Test]:
         if isinstance(value, Mapping) and isinstance(value.get("path"), str) and "vars" not in value:
             value = value["path"]
         if isinstance(value, str):
-            yield from _file(value, one, read, into)
+            yield from _file(value, one, into)
         else:
             yield Test(layers=(one,), place=one.place)
 
@@ -250,7 +238,7 @@ def listed(document: Document) -> Iterator[Test]:
         yield Test(layers=(made,), place=node.place)
 
 
-def scenario_tests(config: Node, read: Read, into: Import) -> Iterator[Test]:
+def scenario_tests(config: Node, into: ImportedSet) -> Iterator[Test]:
     """Yield each test of each scenario, with each of its sets of data."""
     scenarios = config.get("scenarios")
     nodes = list(scenarios.each()) if scenarios else []
@@ -264,7 +252,7 @@ def scenario_tests(config: Node, read: Read, into: Import) -> Iterator[Test]:
             into.remark(node.place, f"`{key}` of a scenario", "write it into the cases, as `notes`")
         data = node.get("config")
         sets = list(data.each()) if data else []
-        tests = list(tests_of(node.get("tests"), read, into))
+        tests = list(tests_of(node.get("tests"), into))
         if not sets:
             into.remark(node.place, "a scenario without a list `config`", "promptfoo runs none of its tests")
         for given in sets:
@@ -272,7 +260,7 @@ def scenario_tests(config: Node, read: Read, into: Import) -> Iterator[Test]:
                 yield Test(layers=(given, *test.layers), place=test.place, varied=given.get("vars"))
 
 
-def _file(reference: str, node: Node, read: Read, into: Import) -> Iterator[Test]:
+def _file(reference: str, node: Node, into: ImportedSet) -> Iterator[Test]:
     path = reference.removeprefix(FILE)
     what = f"the tests of `{reference[:80]}`"
     if "://" in path:
@@ -282,13 +270,13 @@ def _file(reference: str, node: Node, read: Read, into: Import) -> Iterator[Test
         into.remark(node.place, what, "code and sheets are not read; write them into YAML, JSON or CSV files")
         return
     try:
-        document = read(path, node.document)
+        document = node.document.read(path)
     except RecallError as error:
         into.remark(node.place, what, error.messages[0])
         return
     if "*" in path:
         for name in document.value:
-            yield from _file(name, node, read, into)
+            yield from _file(name, node, into)
         return
     if not isinstance(document.value, list):
         into.remark(node.place, what, "the file is not a list of tests; write one")

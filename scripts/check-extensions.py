@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Check that a stranger's extension works, and that the core works without those that are shipped.
+
+Each example below `examples/extensions` is built as a wheel and installed beside pytest-recall in a fresh environment,
+and its commands are run. Then `pytest_recall/extensions` is deleted there, and our own eval set is replayed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples" / "extensions"
+
+
+def run(*command: str | Path, cwd: Path, code: int = 0) -> str:
+    """Run a command and return what it printed; SystemExit where it ends with another exit code."""
+    done = subprocess.run(list(map(str, command)), cwd=cwd, capture_output=True, text=True, check=False)
+    if done.returncode != code:
+        sys.exit(f"{' '.join(map(str, command))}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def check_importer(bin_: Path, work: Path) -> str:
+    """Import the testset of the example; the row without a question is named."""
+    testset = EXAMPLES / "ragas-importer" / "testset.csv"
+    shutil.copy(testset, work)
+    report = run(
+        *(
+            bin_ / "recall",
+            "import",
+            "ragas",
+            "testset.csv",
+            "--default-judge",
+            "token_f1",
+            "-o",
+            "cases.yaml",
+            "--json",
+        ),
+        cwd=work,
+        code=1,
+    )
+    found = json.loads(report)
+    assert (found["found"], found["carried"], found["no_case"]) == (3, 2, 1), found
+    assert [one["what"] for one in found["remarks"]] == ["has no `user_input`"], found
+    return f"{found['carried']} of {found['found']} rows of {testset.name} became cases"
+
+
+def main() -> int:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        venv.create(work / "env", with_pip=True)
+        bin_ = work / "env" / ("Scripts" if sys.platform == "win32" else "bin")
+        run("git", "clone", "-q", ROOT, work / "checkout", cwd=work)
+        examples = [path.parent for path in sorted(EXAMPLES.glob("*/pyproject.toml"))]
+        for example in examples:
+            # A copy, since building leaves files.
+            shutil.copytree(example, work / "sources" / example.name)
+            run(bin_ / "pip", "wheel", "-q", "--no-deps", "-w", work, work / "sources" / example.name, cwd=work)
+        wheels = sorted(work.glob("*.whl"))
+        run(bin_ / "pip", "install", "-q", f"{work / 'checkout'}[all]", *wheels, cwd=work)
+        print(f"{', '.join(one.name for one in wheels)}: built and installed")
+        print(f"ragas-importer: {check_importer(bin_, work)}")
+        shipped = run(bin_ / "python", "-c", "import pytest_recall as r; print(r.__path__[0])", cwd=work).strip()
+        shutil.rmtree(Path(shipped) / "extensions")
+        last = run(
+            *(bin_ / "pytest", "-q", "-p", "recall", "eval", "--replay", "--recall-mode", "all"), cwd=work / "checkout"
+        ).splitlines()[-1]
+        print(f"without the extensions that are shipped, our own eval set: {last}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

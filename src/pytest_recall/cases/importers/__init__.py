@@ -1,1 +1,0 @@
-"""Import eval sets of other tools as cases."""
