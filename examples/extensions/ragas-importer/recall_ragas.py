@@ -22,10 +22,8 @@ def convert(document: Document, options: ImportOptions) -> ImportedSet:
             test.drop("has no `user_input`", f"say with --map which column holds it{row.keys}")
         if reference := row.text("reference"):
             test.fields["expected"] = reference
-        contexts = row.get("reference_contexts")
-        if contexts is not None:
-            texts = json.loads(contexts.value) if isinstance(contexts.value, str) else contexts.value
-            test.fields["evidence"] = texts
+        if contexts := row.value.get("reference_contexts"):
+            test.fields["evidence"] = json.loads(contexts) if isinstance(contexts, str) else contexts
         if synthesizer := word(row.text("synthesizer_name")):
             test.tags = [synthesizer]
         into.add(test)

@@ -17,7 +17,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.json_lines import as_lines
 from pytest_recall.files.strict_yaml import block
 from pytest_recall.files.validation import MAX_PROBLEMS
-from pytest_recall.files.wording import plural
+from pytest_recall.files.wording import one_line, plural
 
 ENDINGS = (".yaml", ".yml", ".jsonl")
 
@@ -27,7 +27,14 @@ def import_set(importer: Importer, path: Path, name: str, options: ImportOptions
     if options.delimiter != "," and path.suffix.lower() != ".csv":
         raise RecallError(f"--delimiter: {name} is no table (.csv), whose cells it could part; leave it out")
     document = replace(read_document(path, name, options.delimiter), files=Folder(path, name).read)
-    made = importer.convert(with_columns(document, options.names), options)
+    document = with_columns(document, options.names)
+    try:
+        made = importer.convert(document, options)
+    except RecallError:
+        raise
+    except Exception as error:  # It may be anyone's code.
+        why = one_line(f"{type(error).__name__}: {error}")
+        raise RecallError(f"{name}: the importer `{importer.name}` has a fault ({why}); tell its authors") from error
     for case in list(made.cases):
         if not _reads_back(case.row):
             made.refuse(case, "holds what a case file cannot", "write it by hand")
