@@ -298,8 +298,8 @@ WORLD = {
         "journal",
         "memory_calls",
         "model_calls",
+        "question_run",
         "repeat_folders",
-        "run_journal",
         "texts_file",
     },
 }

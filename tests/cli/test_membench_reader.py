@@ -265,7 +265,7 @@ def test_a_recording_is_replayed_without_the_models(
     for path in folders[0].iterdir():
         path.unlink()
     assert main([*RUN, *models, "--out", "other", "--replay", "tapes", "--json"]) == 2
-    told = "7 questions without an answer of the reader; --record records them"
+    told = "7 questions without an answer of the reader; the same command with --record records them"
     assert told in capsys.readouterr().err
 
 

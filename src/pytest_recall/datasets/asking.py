@@ -169,7 +169,8 @@ class OpenQuestions(NamedTuple):
     """The open questions of a run, and what stops them and returns the trials of those that had begun."""
 
     questions: Iterator[AskQuestion]
-    rest: Callable[[], Iterable[Trial]] = tuple
+    rest: Callable[[], Iterable[Trial]] | None = None
+    """None of those that do not begin before they are taken."""
 
 
 @contextmanager

@@ -156,8 +156,7 @@ class RunFiles:
             self._stack = stack.pop_all()
 
     def add(self, one: CheckpointTrial) -> None:
-        """Write a trial down."""
-        self.journal.append(one.trial)
+        """Write down a trial that the journal has."""
         line = question_line(one)
         self._questions.append(line)
         if (failure := failure_line(line)) is not None:
