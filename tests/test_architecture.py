@@ -295,6 +295,7 @@ WORLD = {
         "command_cassette",
         "concurrency",
         "drive",
+        "earlier_run",
         "journal",
         "memory_calls",
         "model_calls",

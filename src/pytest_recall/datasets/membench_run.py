@@ -44,8 +44,7 @@ from pytest_recall.memory.session import Memory
 from pytest_recall.metrics.measures import JUDGED
 from pytest_recall.metrics.retrieval import Retrieval
 from pytest_recall.models.fingerprint import fingerprint
-from pytest_recall.models.inputs import NAME as NOTE
-from pytest_recall.models.inputs import InputsNote, rerun_reason
+from pytest_recall.models.inputs import InputsNote
 from pytest_recall.models.model import Model
 from pytest_recall.models.model_notes import NAME as MODEL_NOTES
 from pytest_recall.models.model_notes import ModelNotes
@@ -53,7 +52,7 @@ from pytest_recall.replay.exchange import Call
 from pytest_recall.schedule.boxes import DATASET
 from pytest_recall.trials.cost import Spend, of_run, spend_of, total
 from pytest_recall.trials.drive import Driver
-from pytest_recall.trials.earlier_run import earlier_run
+from pytest_recall.trials.earlier_run import earlier_run, reason_to_rerun
 from pytest_recall.trials.evidence import UNNAMED
 from pytest_recall.trials.execution import (
     CallSummary,
@@ -100,49 +99,6 @@ def _is_run(folder: Path) -> bool:
         return folder_of(str(folder)) is not None
     except RecallError:  # Of a broken one there is more to say when it is named.
         return False
-
-
-def begun(
-    folder: Path,
-    arguments: Arguments,
-    client: Client | None,
-    notes: ModelNotes | None = None,
-    *,
-    fresh: bool,
-    tell: Callable[[str], None],
-) -> Record | None:
-    """Return the journal of an earlier run with the same arguments, None if there is none.
-
-    Where the memory, or the reader that the `notes` are on, is made of something else by now, or with `fresh`, that
-    journal is set aside; so is that of a run which came to its end, where it cannot be known: the `client` is None for
-    what another folder decides. Raises RecallError where the arguments are others, or the journal is damaged.
-    """
-    if not is_begun(folder):
-        return None
-    record = read_journal(folder)
-
-    def set_aside() -> Path:
-        there = set_aside_all(folder, (NOTE, MODEL_NOTES))
-        if notes is not None:
-            notes.reload()
-        return there
-
-    return earlier_run(
-        folder,
-        record,
-        differences(_asked_for(folder, record.header), arguments),
-        fresh=fresh,
-        rerun_reason=partial(_rerun_reason, folder, record, client, notes),
-        set_aside=set_aside,
-        tell=tell,
-        memory=arguments.memory,
-    )
-
-
-def _rerun_reason(folder: Path, record: Record, client: Client | None, notes: ModelNotes | None) -> str:
-    """Return in words why a run is asked again, of which nothing is seen to differ; empty if it is not."""
-    why = "" if client is None else rerun_reason(folder, client, ended=record.is_whole)
-    return why or ("" if notes is None else notes.reason)
 
 
 def reader_notes(folder: Path, reader: Model, calls: RunModels | None = None, *, replayed: bool) -> ModelNotes:
@@ -238,7 +194,7 @@ def is_finished(
         return False
     record = read_journal(folder)
     trials = newest(record)
-    if [*differences(_asked_for(folder, record.header), arguments)] or _rerun_reason(folder, record, client, notes):
+    if [*differences(_asked_for(folder, record.header), arguments)] or reason_to_rerun(folder, record, client, notes):
         return False
     return all(id in trials and (keeps_failed or not is_open(trials[id])) for id in bench.entries)
 
@@ -316,7 +272,15 @@ def go_on(
     read_by: ModelNotes | None = None
     if reader is not None:
         read_by = reader_notes(folder, reader.model, reader.calls, replayed=reader.calls.mode == "replay")
-    record = begun(folder, arguments, client if noted and decides else None, read_by, fresh=fresh, tell=tell)
+    record = earlier_run(
+        run,
+        arguments.memory,
+        lambda header: differences(_asked_for(folder, header), arguments),
+        client if noted and decides else None,
+        read_by,
+        fresh=fresh,
+        set_aside=partial(set_aside_all, folder),
+    )
     trials = {} if record is None else {id: lean(trial) for id, trial in newest(record).items()}
     done = frozenset(id for id, trial in trials.items() if keeps_failed or not is_open(trial))
     if trials:

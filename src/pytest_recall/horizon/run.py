@@ -24,9 +24,19 @@ from pytest_recall.horizon.parts import Parts, day_units
 from pytest_recall.horizon.persona import day_file
 from pytest_recall.horizon.published import checkpoint_line, summary_line
 from pytest_recall.horizon.question import BenchQuestion, Checkpoint
-from pytest_recall.horizon.result import Reached, duration, query_ms, result, usage_json
+from pytest_recall.horizon.result import Reached, differences, duration, query_ms, result, usage_json
 from pytest_recall.horizon.retrieval import AskedAfter, RetrievalReport, retrieval
-from pytest_recall.horizon.run_file import PERSONA, RESULT, RunFiles, ToldDays, begun, held, write_result
+from pytest_recall.horizon.run_file import (
+    FAILURES,
+    FILES,
+    PERSONA,
+    QUESTIONS,
+    RESULT,
+    RunFiles,
+    ToldDays,
+    held,
+    write_result,
+)
 from pytest_recall.memory.client import own_time
 from pytest_recall.memory.filled import FILLED
 from pytest_recall.memory.session import Memory
@@ -37,7 +47,9 @@ from pytest_recall.results.stop_text import open_text
 from pytest_recall.schedule.boxes import PROFILE
 from pytest_recall.trials.concurrency import Loop
 from pytest_recall.trials.drive import Driver
+from pytest_recall.trials.earlier_run import RunDifference, earlier_run
 from pytest_recall.trials.execution import Result, with_result
+from pytest_recall.trials.journal import NAME, is_begun, set_aside
 from pytest_recall.trials.question_run import QuestionRun, questions_header
 from pytest_recall.trials.record import Header, QuestionRecord, Record, Told
 from pytest_recall.trials.run_end import RunFinding, exit_code
@@ -147,16 +159,7 @@ class BenchRun:
 
     def _run(self, run: QuestionRun, header: Header) -> BenchOutcome:
         parts = self._parts
-        record = begun(
-            self._folder,
-            parts.configuration,
-            parts.client,
-            self._notes,
-            fresh=self._fresh,
-            resumes=self._resumes,
-            beside=ABOUT_ANSWERS,
-            tell=self._begins_again,
-        )
+        record = self._earlier(run)
         before = [] if record is None else self._trials_of(record)
         self._done = {(one.checkpoint or "", one.question.id): _lean(one) for one in before}
         for told in () if record is None else record.told:
@@ -194,9 +197,25 @@ class BenchRun:
         kept = EarlierAnswers() if record is None else EarlierAnswers(total - left, (record.header.date,))
         return outcome._replace(persona=parts.configuration.persona, units=units, kept=kept.of(total))
 
-    def _begins_again(self, told: str) -> None:
-        self._keeps = False  # What the memory holds is by the code of before.
-        self._tell(told)
+    def _earlier(self, run: QuestionRun) -> Record | None:
+        """Return the run in the folder that this one resumes; None if there is none. Raises RecallError for another."""
+        folder, parts = self._folder, self._parts
+
+        def changes(header: Header) -> Iterable[RunDifference]:
+            if header.source_kind != PERSONA:
+                raise RecallError(f"{folder}: holds a run of another kind; name another --out")
+            return differences(header.settings, parts.configuration.settings)
+
+        def moved(beside: tuple[str, ...]) -> Path:
+            self._keeps = False  # What the memory holds is by the code of before.
+            return set_aside(folder, (*FILES, FAILURES, *ABOUT_ANSWERS, *beside))
+
+        if not is_begun(folder) and (folder / QUESTIONS).is_file():
+            raise RecallError(f"{folder}: has {QUESTIONS}, and no {NAME} to resume; name another --out")
+        memory, resumes = parts.configuration.memory, self._resumes
+        return earlier_run(
+            run, memory, changes, parts.client, self._notes, fresh=self._fresh, set_aside=moved, resumes=resumes
+        )
 
     def _asked(
         self,
