@@ -12,6 +12,7 @@ import pytest
 
 from pytest_recall.cli import main
 from pytest_recall.judges import judge_call
+from pytest_recall.trials.journal import read_journal
 from tests.helpers.grader import Grader
 from tests.helpers.persona import write_project
 
@@ -194,6 +195,8 @@ class TestRecordings:
         lost = [one for one in lines("replayed") if "failure" in one]
         assert [(one["failure"], "score" in one) for one in lost] == [("judge", False)] * 6
         assert all("is not recorded; the same command with --record records it" in one["error"] for one in lost)
+        ended = [one.ended_by for one in read_journal(Path("replayed")).trials]
+        assert (ended.count("miss"), ended.count("")) == (6, len(ended) - 6)
         assert "6 questions have no points; the same command with --record records them" in capsys.readouterr().err
         assert len(served.bodies) == made
         missing = ("--record=missing:tapes", "--out", "again", "--ranges", "6d")

@@ -75,7 +75,7 @@ class QuestionCalls:
         except MissError as error:
             if (spent := self.closed()) is not None:
                 raise SpentError(spent) from None
-            raise RecallError(str(error)) from None
+            raise RecallError(str(error)) from error
 
 
 def source_of(calls: Sequence[Call]) -> str:
