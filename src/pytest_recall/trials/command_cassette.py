@@ -40,14 +40,7 @@ def player_of(rubric: Settings, mode: CassetteMode, ways: Mapping[CallKind, Way]
     `ways` are those of other kinds of calls.
     """
     every: dict[CallKind, Way] = {"judge": "cassette", **ways}
-    player = Player(
-        mode,
-        every,
-        ignored=rubric.calls_that("ignore"),
-        programs=rubric.replay.programs,
-        telemetry=rubric.calls_that("telemetry"),
-        redact=rubric.redactor(os.environ).redacted,
-    )
+    player = Player(mode, every, **rubric.player_settings(rubric.redactor(os.environ).redacted))
     if rubric.rate_limits:
         player.limits = RateLimits(rubric.rates())
     return player
