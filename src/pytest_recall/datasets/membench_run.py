@@ -314,15 +314,14 @@ def go_on(
                 allowed=allowed,
                 tell=tell,
                 ask=partial(ask_question, bench, reader, floor, models),
-                closed=(lambda: None) if models is None else models.closed,
                 settle=arguments.settle,
                 mark=FilledMark((filled or folder) / FILLED, client.name),
-                calls=None if models is None else models.memory,
+                models=models,
             ) as handed,
             Driver(run, models, total=total, left=len(open_), notes=notes, stops=not free) as driver,
         ):
-            if record is None or len(record.asked) < total:
-                run.begin().asked(map(bench.question, bench.entries.values()))
+            known = () if record is None else record.asked
+            run.begin().asked(map(bench.question, bench.entries.values()), known)
             driver.ask(handed.questions, lambda trial: trials.update({trial.case_id: lean(trial)}), handed.rest)
             stop = driver.stop
         record = read_journal(folder)

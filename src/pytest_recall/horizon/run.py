@@ -230,8 +230,7 @@ class BenchRun:
         lines = [parts.configuration.header(self._starts[0]), *map(self._line, said)]
         lines += [{"type": "resume", "timestamp": start} for start in self._starts[1:]]
         with RunFiles(run.begin(), lines, before) as files:
-            if news := [one for one in self._questions() if record is None or one.id not in record.asked]:
-                files.journal.asked(news)
+            files.journal.asked(self._questions(), () if record is None else record.asked)
             if left and self._stop is None:
                 self._work(run, files, open_, left, resumes=bool(before))
             whole = self._whole()
@@ -253,13 +252,9 @@ class BenchRun:
         for problem in calls.problems:
             yield RunFinding("lost", problem)
         if lost:
-            again = (
-                same_command("record", lost, options="with --record")
-                if replays
-                else same_command("ask", lost, again=True)
-            )
-            have = "has" if lost == 1 else "have"
-            yield RunFinding("lost", f"{plural(lost, 'question')} {have} no points; {again}")
+            told = f"{plural(lost, 'question')} {'has' if lost == 1 else 'have'} no points"
+            asks, records = same_command("ask", lost, again=True), same_command("record", lost, options="with --record")
+            yield RunFinding("lost", f"{told}; {records if replays else asks}")
         if outcome.beside:
             told = f"{plural(outcome.beside, 'answer')} of the next checkpoint, which is not whole"
             yield RunFinding("left", f"{told}, will count with its others")
