@@ -34,17 +34,24 @@ class Pace:
 
 
 class ProgressLines:
-    """Says how far a run is, of which `left` of `total` are to come: no more than a line in each ten seconds."""
+    """Says how far a run is, of which `left` of `total` are to come, at most every ten seconds."""
 
-    def __init__(self, what: str, total: int, left: int, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        what: str,
+        total: int,
+        left: int,
+        tell: Callable[[str], None],
+        now: Callable[[], float] = clock.monotonic,
+    ) -> None:
         self._what, self._total, self._begin, self._done = what, total, total - left, total - left
-        self._tell, self._told, self._pace = tell, clock.monotonic(), Pace()
+        self._tell, self._now, self._told, self._pace = tell, now, now(), Pace(now)
 
     def step(self) -> None:
         """One more is done."""
         self._done += 1
-        if clock.monotonic() - self._told >= EVERY:
-            self._told = clock.monotonic()
+        if self._now() - self._told >= EVERY:
+            self._told = self._now()
             pace = self._pace.text(self._done - self._begin, self._total - self._done)
             self._tell(f"{self._done:,} of {self._total:,} {self._what}{pace}")
 
