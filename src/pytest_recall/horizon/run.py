@@ -200,14 +200,17 @@ class BenchRun:
     def _earlier(self, run: QuestionRun) -> Record | None:
         """Return the run in the folder that this one resumes; None if there is none. Raises RecallError for another."""
         folder, parts = self._folder, self._parts
+        found: list[RunDifference] = []
 
         def changes(header: Header) -> Iterable[RunDifference]:
             if header.source_kind != PERSONA:
                 raise RecallError(f"{folder}: holds a run of another kind; name another --out")
-            return differences(header.settings, parts.configuration.settings)
+            found.extend(differences(header.settings, parts.configuration.settings))
+            return found
 
         def moved(beside: tuple[str, ...]) -> Path:
-            self._keeps = False  # What the memory holds is by the code of before.
+            if all(one.asks_again for one in found):
+                self._keeps = False  # What the memory holds is by the code of before.
             return set_aside(folder, (*FILES, FAILURES, *ABOUT_ANSWERS, *beside))
 
         if not is_begun(folder) and (folder / QUESTIONS).is_file():
