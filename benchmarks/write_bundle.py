@@ -28,9 +28,9 @@ from pytest_recall.files.disk import check_replaced, write_bytes
 from pytest_recall.files.errors import RecallError
 from pytest_recall.trials.journal import NAME as JOURNAL
 from pytest_recall.trials.journal import read_journal
+from pytest_recall.trials.question_run import QuestionRun
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.repeat_folders import begun_repeats
-from pytest_recall.trials.run_journal import run_journal
 from pytest_recall.trials.texts_file import NAME as TEXTS
 from pytest_recall.trials.texts_file import digest_of
 from pytest_recall.trials.trial import Trial
@@ -89,7 +89,7 @@ def _files_of(record: Record, trials: Mapping[str, Trial], *, texts: bool) -> di
     """Return the journal of a run as a bundle has it: the newest trial of each question, in their order."""
     with TemporaryDirectory(prefix="recall-") as scratch:
         folder = Path(scratch)
-        with run_journal(folder, record.header) as run:
+        with QuestionRun(folder, record.header) as run:
             journal = run.begin()
             journal.asked(record.asked.values())
             for trial in trials.values():

@@ -31,7 +31,7 @@ from pytest_recall.memory.session import Memory
 from pytest_recall.metrics.retrieval import MAX_K, Retrieval, measure
 from pytest_recall.trials.concurrency import Loop
 from pytest_recall.trials.evidence import ranked
-from pytest_recall.trials.run_journal import run_journal
+from pytest_recall.trials.question_run import QuestionRun
 from pytest_recall.trials.trial import Outcome, Trial
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -136,8 +136,8 @@ def samples(folder: Path) -> Iterator[str]:
             bench = DatasetCases(folder, SAMPLE, asked, dataset_of(asked, folder, SAMPLE))
             out = folder / dataset / memory
             arguments = arguments_of(bench, client)
-            with run_journal(out, header_of(out, bench, arguments, None)) as run:
-                found = go_on(bench, client, run, arguments, allowed=False, tell=lambda said: None)
+            with QuestionRun(out, header_of(out, bench, arguments, None)) as run:
+                found = go_on(bench, client, run, arguments, allowed=False)
             table = summary_table(found.summary)
             yield from (f"### {memory} on {dataset}", "", *markdown_grid(table.head, table.rows), "")
 

@@ -350,11 +350,12 @@ WORLD = {
         "command_cassette",
         "concurrency",
         "drive",
+        "earlier_run",
         "journal",
         "memory_calls",
         "model_calls",
+        "question_run",
         "repeat_folders",
-        "run_journal",
         "texts_file",
     },
 }

@@ -118,7 +118,7 @@ class TestQuestions:
         done = bench("generate-qa", *model(stopped), "--interval", "4")
         assert done.code == 2
         assert "days 9 to 10: " in done.err
-        assert done.err.endswith("run the same command again to resume\n")
+        assert done.err.endswith("the same command resumes it\n")
         there = path.read_text()
         path.write_text(there.replace("  difficulty", "  irrelevant_after: 9\n  note: ours\n  difficulty", 1))
         there = path.read_text()
@@ -348,7 +348,7 @@ class TestConversations:
         upstream = said(answering)
         done = bench("generate-conversations", *model(upstream), "--start", "1", "--end", "3")
         assert (done.code, len(upstream.asked)) == (2, 4)
-        assert "day 2 left out: the reply has no JSON list of objects; the same command asks again" in done.err
+        assert "day 2 left out: the reply has no JSON list of objects; the same command asks it again" in done.err
         assert sorted(one.name for one in (persona / "conversations-10d").iterdir()) == ["conv-0001.md", "conv-0003.md"]
 
     def test_a_model_that_cannot_be_asked_is_asked_once(self, bench: Command, said: Any) -> None:
@@ -365,7 +365,7 @@ class TestConversations:
         done = ended(signal.SIGINT, upstream, 2, "generate-conversations", *arguments)
         folder = persona / "conversations-10d"
         assert (done.code, done.out) == (130, "")
-        assert done.err.endswith(f"recall: {folder}: stopped; run the same command again to resume\n")
+        assert done.err.endswith(f"recall: {folder}: stopped; the same command resumes it\n")
         assert [path.name for path in folder.iterdir()] == ["conv-0001.md"]
 
     @pytest.mark.parametrize(

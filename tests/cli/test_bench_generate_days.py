@@ -107,7 +107,7 @@ def test_a_pass_that_is_stopped_says_how_to_go_on(museum: Path, inside: Recall, 
     os.killpg(process.pid, signal.SIGINT)
     model.release()
     _, err = process.communicate(timeout=60)
-    told = "recall: stopped; whole days stay, replies are kept: run the same command again to resume"
+    told = "recall: stopped; whole days stay, replies are kept: the same command resumes it"
     assert (process.returncode, err.splitlines()[-1]) == (130, told)
     before = written(museum)
     assert 0 < len(before) < 12

@@ -79,7 +79,7 @@ def test_no_call_of_the_memory_begins_once_the_budget_is_spent(
     served: Endpoint, capsys: pytest.CaptureFixture[str], budget: str
 ) -> None:
     assert main([*RUN, *MEMORY, "--budget", budget]) == 2
-    assert "not asked; run the same command with --resume o and a new --budget to resume" in capsys.readouterr().err
+    assert "questions not asked, since the budget of $" in capsys.readouterr().err
     spent = (words(served, "extract") + 2 * words(served, "rank")) / 1000
     assert 0 < spent <= float(budget)
     assert main([*RUN, *MEMORY, "--budget", "90"]) == 0

@@ -388,7 +388,7 @@ class TestBudget:
             first.stderr.fnmatch_lines(
                 [
                     "recall: spent $4.00 of the budget of $4.50, which has no room * call, as one may cost $1.00",
-                    "recall: eval/calibration.yaml is as it was; the replies are kept: run * to resume",
+                    "recall: eval/calibration.yaml is as it was; the replies are kept: the same command resumes it",
                 ]
             )
             assert not (checkout.path / "eval/calibration.yaml").exists()

@@ -385,7 +385,7 @@ def test_a_full_disk_names_the_file_and_how_to_continue(tmp_path: Path, capsys: 
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
         return code, capsys.readouterr().err
 
-    then = "make room, and run the same command again to resume\n"
+    then = "make room, and the same command resumes it\n"
     assert limited("--out", "o") == (2, f"recall: o/trials.jsonl: File too large; {then}")
     assert found(capsys, "--out", "o")["questions"] == 22
     # Of several memories, those that come later are not asked what could not be kept.
@@ -518,7 +518,7 @@ def test_five_failures_in_a_row_stop_it_unless_failures_are_kept(
     assert "recall: " not in captured.out.replace("memory recall: ", "")
     assert captured.err == (
         "recall: nothing was measured: every question failed, and the run stopped after 5 of 22, the last one because"
-        " of `memory recall: AssertionError: down`; correct the memory, and the same command asks all of them\n"
+        " of `memory recall: AssertionError: down`; correct the memory, and the same command asks them\n"
     )
     assert [one["outcome"] for one in trials(tmp_path / "o")] == ["error"] * 5
     assert main([*command, "--keep-failed"]) == 1

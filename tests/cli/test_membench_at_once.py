@@ -379,7 +379,7 @@ def test_ctrl_c_ends_conversations_that_are_told(tmp_path: Path) -> None:
     assert process.returncode == 130
     record = read_journal(Path("o"))
     assert (record.exit_code, record.stop) == (130, RunStop("interrupted"))
-    assert "recall: o: stopped; run the same command again to resume" in err
+    assert "recall: o: stopped; the same command resumes it" in err
     # Each of both ends the text that it is at; all 49 take five seconds.
     assert len(told.read_text()) <= before + 8
 

@@ -239,6 +239,7 @@ def test_a_recording_is_replayed_without_the_model(
     captured = capsys.readouterr()
     assert "the same command with --record records it" in captured.out
     assert "recall: 1 answer without a verdict of the judge; the same command judges it again" in captured.err
+    assert read_journal(Path("o")).trials[-1].ended_by == "miss"
     found(capsys, *remote, "--record", "tapes")
     assert upstream.count == served + 1 + 6
 

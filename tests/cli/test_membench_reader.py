@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.cli import main
+from pytest_recall.datasets.membench import READER
 from pytest_recall.datasets.reading import MAX_TOKENS, PROMPTS, prompt_version
 from pytest_recall.judges import judge_call
 from pytest_recall.trials.journal import read_journal
@@ -265,8 +266,10 @@ def test_a_recording_is_replayed_without_the_models(
     for path in folders[0].iterdir():
         path.unlink()
     assert main([*RUN, *models, "--out", "other", "--replay", "tapes", "--json"]) == 2
-    told = "7 questions without an answer of the reader; --record records them"
+    told = "7 questions without an answer of the reader; the same command with --record records them"
     assert told in capsys.readouterr().err
+    trials = [trial for folder in (tmp_path / "other").iterdir() for trial in read_journal(folder).trials]
+    assert [trial.ended_by for trial in trials if trial.stage == READER] == ["miss"] * 7
 
 
 def test_what_is_recorded_is_replayed_and_the_rest_is_asked(

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from pytest_recall.cases.memory_part import MemoryPart, key_of
-from pytest_recall.datasets import membench_run
 from pytest_recall.datasets.cases import DatasetCases, dataset_of, read_bench
 from pytest_recall.datasets.file import Reader, open_dataset
 from pytest_recall.datasets.membench_run import MembenchResult, arguments_of, go_on, header_of
 from pytest_recall.datasets.questions import BenchFile
+from pytest_recall.files import pace
 from pytest_recall.files.errors import RecallError
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.resolve import resolve
-from pytest_recall.trials.run_journal import run_journal
+from pytest_recall.trials.question_run import QuestionRun
 
 ROWS, LONG = 40, 100_000
 
@@ -32,8 +32,8 @@ def bench(path: str = "sample", folder: Path = Path(), **given: Any) -> DatasetC
 
 def asked_all(found: DatasetCases, client: Client, folder: Path, tell: Callable[[str], None]) -> MembenchResult:
     arguments = arguments_of(found, client)
-    with run_journal(folder, header_of(folder, found, arguments, None)) as run:
-        return go_on(found, client, run, arguments, allowed=False, tell=tell)
+    with QuestionRun(folder, header_of(folder, found, arguments, None), tell) as run:
+        return go_on(found, client, run, arguments, allowed=False)
 
 
 def history(number: int, text: str = "") -> dict[str, Any]:
@@ -161,9 +161,9 @@ def test_a_large_file_is_never_held(tmp_path: Path) -> None:
 
 
 def test_how_far_it_has_come_is_told_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(membench_run, "EVERY", 0)
+    monkeypatch.setattr(pace, "EVERY", 0)
     found, client, told = bench(dataset="dmr"), resolve("last-2"), list[str]()
     asked_all(found, client, tmp_path, told.append)
     total = len(found.entries)
     assert total > 1
-    assert told == [f"{count} of {total} questions" for count in range(1, total + 1)]
+    assert told == [f"{count} of {total} questions asked" for count in range(1, total + 1)]

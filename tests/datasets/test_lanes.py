@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from pytest_recall.datasets.lanes import AskEntry, Lanes
 from pytest_recall.replay.budget import SpentBudget
-from pytest_recall.trials.drive import SpentError
 from pytest_recall.trials.execution import Result, TrialCase, make_trial
+from pytest_recall.trials.run_stop import SpentError
 from pytest_recall.trials.trial import Outcome, Trial
 
 Entry = tuple[int, int]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_recall.files.pace import BRIEF, FEW, Pace, about
+from pytest_recall.files.pace import BRIEF, FEW, Pace, ProgressLines, about
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,17 @@ from pytest_recall.files.pace import BRIEF, FEW, Pace, about
 def test_a_rate_and_the_time_that_is_left(seconds: float, done: int, left: int, told: str) -> None:
     times = iter([5.0, 5.0 + seconds])
     assert Pace(lambda: next(times)).text(done, left) == told
+
+
+def test_a_line_in_each_ten_seconds_has_what_was_done_before_and_the_rate_of_now() -> None:
+    time, told = [0.0], list[str]()
+    progress = ProgressLines("answers judged", 10, 6, told.append, lambda: time[0])
+    for time[0] in (4, 9, 11, 12, 20, 40):
+        progress.step()
+    assert told == [
+        "7 of 10 answers judged, 16.4 per minute, less than 1 min left",
+        "10 of 10 answers judged",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.files.wording import dollars, one_line, prose
+from pytest_recall.files.wording import dollars, one_line, prose, same_command
 from tests.helpers.samples import unhurried
 
 
@@ -90,3 +90,11 @@ def test_one_line_is_one_printable_line(text: str, limit: int) -> None:
 )
 def test_code_in_a_sentence_of_ours_stays_code_and_all_else_is_text(text: str, told: str) -> None:
     assert prose(text) == told
+
+
+def test_how_users_go_on() -> None:
+    assert same_command() == "the same command resumes it"
+    assert same_command("ask", 2, again=True, first="correct that") == (
+        "correct that, and the same command asks them again"
+    )
+    assert same_command("record", options="with --record") == "the same command with --record records it"

@@ -263,22 +263,30 @@ NAMES = tuple(f"c{number}" for number in range(6))
 
 
 PACE = """\
-from pytest_recall.models import batch_queue
+from pytest_recall.models import batch, batch_queue
 
 batch_queue.PACE = batch_queue.BatchPace(**{pace})
+batch_queue.LIMITS = dict.fromkeys(batch.LIMITS, batch.Limit({requests}, 1_000_000))
 
 
 def pytest_unconfigure():
     batch_queue.PACE = batch_queue.BatchPace()
+    batch_queue.LIMITS = batch.LIMITS
 """
 
 
-def batched(*, more: str = "", **pace: float) -> dict[str, str]:
-    """Return the files that have batches go at this pace; a call reads 10 tokens and writes 5: one dollar each."""
+def batched(*, more: str = "", requests: int = 1000, **pace: float) -> dict[str, str]:
+    """Return the files that have batches go at this pace, each with so many requests at most.
+
+    A call reads 10 tokens and writes 5: one dollar each.
+    """
     price = {"input": 50000, "output": 100000}
     prices = dict.fromkeys(("gpt-4o-mini", "claude-haiku-4-5"), price)
     rubric = f"owner: ana\nprices: {json.dumps(prices)}\ncalls: {{127.0.0.1: batch}}\n{more}"
-    return {"eval/rubric.yaml": rubric, "conftest.py": PACE.format(pace={"quiet": 0.4, "poll": 0.01, **pace})}
+    return {
+        "eval/rubric.yaml": rubric,
+        "conftest.py": PACE.format(requests=requests, pace={"quiet": 0.4, "poll": 0.01, **pace}),
+    }
 
 
 def project(

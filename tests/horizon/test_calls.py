@@ -12,6 +12,7 @@ import pytest
 
 from pytest_recall.cli import main
 from pytest_recall.judges import judge_call
+from pytest_recall.trials.journal import read_journal
 from tests.helpers.grader import Grader
 from tests.helpers.persona import write_project
 
@@ -88,7 +89,7 @@ class TestBudget:
         captured = capsys.readouterr()
         full = "which has no room for another call, as one may cost $0.01"
         assert f"recall: spent $0.07 of the budget of $0.075, {full}\n" in captured.err
-        assert "17 questions were not asked; run the same command with --resume out and a new" in captured.err
+        assert "out: 17 questions not asked, since the budget of $0.075 has no room for another" in captured.err
         assert "3 answers of the next checkpoint, which is not whole, will count" in captured.err
         assert "1 checkpoint, 4 questions asked" in captured.out
         found = result()["metadata"]
@@ -127,7 +128,7 @@ class TestBudget:
         run = [one for one in RUN if one != "--skip-preflight"]
         assert main([*run, "--out", "out", "--budget", f"{written()}"]) == 2
         assert len(served.bodies) == 1
-        assert "40 questions were not asked" in capsys.readouterr().err
+        assert "40 questions not asked, since " in capsys.readouterr().err
         assert (lines(), result()["metadata"]["unasked"]) == ([], 40)
 
     def test_a_price_that_nobody_knows_is_told_before_the_first_call(
@@ -194,7 +195,9 @@ class TestRecordings:
         lost = [one for one in lines("replayed") if "failure" in one]
         assert [(one["failure"], "score" in one) for one in lost] == [("judge", False)] * 6
         assert all("is not recorded; the same command with --record records it" in one["error"] for one in lost)
-        assert "6 questions have no points; --record records them" in capsys.readouterr().err
+        ended = [one.ended_by for one in read_journal(Path("replayed")).trials]
+        assert (ended.count("miss"), ended.count("")) == (6, len(ended) - 6)
+        assert "6 questions have no points; the same command with --record records them" in capsys.readouterr().err
         assert len(served.bodies) == made
         missing = ("--record=missing:tapes", "--out", "again", "--ranges", "6d")
         assert main([*RUN, *missing]) == 0
@@ -219,8 +222,7 @@ class TestRecordings:
         assert main([*REPLAY[:-1], *EARLY[:3], "--out", "replayed", "--replay"]) == 0
         assert len(served.bodies) == 12
         assert main([*run, "--record", "other"]) == 0
-        told = "live: 12 of the answered questions are not recorded, and not asked again; name another --out"
-        assert told in capsys.readouterr().err
+        assert "live: 12 of the answers are not recorded; --fresh asks and records all" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -236,8 +236,8 @@ def test_after_five_in_a_row_it_stops(tmp_path: Path, capsys: pytest.CaptureFixt
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.endswith(
-        "recall: out: stopped: 5 questions in a row came to no verdict, the last one because of `memory answer:"
-        " ConnectionError: down`; correct that, and run the same command again to resume\n"
+        "recall: out: 7 questions not asked, since 5 questions in a row came to no verdict, the last one because of"
+        " `memory answer: ConnectionError: down`; correct that, and the same command asks them\n"
         "recall: nothing was measured: no question that was asked has points\n"
     )
     assert [one["failure"] for one in lines()] == ["memory"] * 5
@@ -491,7 +491,7 @@ def test_somebody_stops_it_and_it_says_how_to_go_on(tmp_path: Path) -> None:
     assert process.returncode == 130
     record = read_journal(Path("out"))
     assert (record.exit_code, record.stop) == (130, RunStop("interrupted"))
-    assert said.splitlines()[-1] == "recall: out: stopped; run the same command again to resume"
+    assert said.splitlines()[-1] == "recall: out: stopped; the same command resumes it"
     assert ran()["metadata"]["totalEvalsRun"] == ASKED
 
 

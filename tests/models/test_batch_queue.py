@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from pytest_recall.models import batch_queue
+from pytest_recall.models.batch import Limit
 from pytest_recall.models.batch_file import BatchLog
 from pytest_recall.models.batch_queue import BatchPace, BatchSender
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep, PendingBatchCall
@@ -104,17 +106,19 @@ def test_a_call_outside_of_any_case_is_counted_and_goes_directly(service: Servic
     assert sender.tally["direct: outside of any case"] == 1
 
 
-def test_a_batch_that_is_full_goes_at_once(service: Service, tmp_path: Path) -> None:
-    with closing(sender_in(tmp_path, requests=2, quiet=300)) as made:
+def test_a_batch_that_is_full_goes_at_once(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_queue, "LIMITS", {"openai": Limit(2, 10_000)})
+    with closing(sender_in(tmp_path, quiet=300)) as made:
         calls = [held(made, asked(service, name)) for name in "abcd"]
         assert [text(call.wait()) for call in calls] == [f"re: {name}" for name in "abcd"]
     assert service.sizes == [2, 2]
 
 
 def test_a_call_that_is_larger_than_a_batch_goes_directly_and_what_fits_no_more_is_in_the_next(
-    service: Service, tmp_path: Path
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with closing(sender_in(tmp_path, megabytes=0.002)) as made:
+    monkeypatch.setattr(batch_queue, "LIMITS", {"openai": Limit(10, 2000)})
+    with closing(sender_in(tmp_path)) as made:
         assert hold(made, asked(service, 3000 * "x")) is None
         calls = [held(made, asked(service, 700 * name)) for name in "abc"]
         assert [text(call.wait()) for call in calls] == [f"re: {700 * name}" for name in "abc"]

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from pytest_recall.files.disk import LinkError
 from pytest_recall.files.errors import RecallError
 from pytest_recall.trials.journal import Journal, read_journal, set_aside
+from pytest_recall.trials.question_run import QuestionRun
 from pytest_recall.trials.record import Header, QuestionRecord
-from pytest_recall.trials.run_journal import run_journal
 from pytest_recall.trials.texts_file import NAME, SHORT, TextsFile, read_texts, restored
 from pytest_recall.trials.trial import Answer, Outcome, Passage, Trial, TrialStep
 from tests.helpers.samples import unhurried
@@ -29,7 +29,7 @@ TEXTS = st.one_of(st.sampled_from(["", "\n\n", LONG, f"{LONG}\n\n{LONG}", f"\n\n
 @contextmanager
 def journal_of(folder: Path, header: Header) -> Iterator[Journal]:
     """Hand out the journal of a run that begins at once."""
-    with run_journal(folder, header) as run:
+    with QuestionRun(folder, header) as run:
         yield run.begin()
 
 

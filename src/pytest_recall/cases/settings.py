@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import (
@@ -38,6 +38,7 @@ from pytest_recall.replay.wire_formats import PROVIDERS
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings_fields import Quarantine
+    from pytest_recall.replay.player import PlayerSettings
     from pytest_recall.replay.redaction import Redactor
 
 Mode = Literal["pr", "main", "nightly", "all", "observe"]
@@ -212,6 +213,11 @@ class Settings(BaseModel):
     def calls_that(self, way: CallWay) -> tuple[str, ...]:
         """Return the hosts, or the patterns of URLs, whose calls go this `way`."""
         return tuple(call for call, its in self.calls.items() if its == way)
+
+    def player_settings(self, redact: Callable[[str], str]) -> PlayerSettings:
+        """Return what these settings say to a player; `redact` takes secrets out of what it says itself."""
+        programs, ignored, telemetry = self.replay.programs, self.calls_that("ignore"), self.calls_that("telemetry")
+        return {"programs": programs, "ignored": ignored, "telemetry": telemetry, "redact": redact}
 
     def kept_headers(self) -> Kept:
         """Return which headers are recorded."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from pytest_recall.cli.arguments import Parser
 from pytest_recall.files.errors import STOPPED, RecallError, StoppedError, is_full, refused_by_system, remedy_of
+from pytest_recall.files.wording import same_command
 
 
 class Group(NamedTuple):
@@ -179,7 +180,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        then = f"{remedy_of(error)}, and run the same command again{' to resume' * is_full(error)}"
+        first = remedy_of(error)
+        then = same_command(first=first) if is_full(error) else f"{first}, and run the same command again"
         print(f"recall: {refused_by_system(error)}; {then}", file=sys.stderr)
         return 2
     return code

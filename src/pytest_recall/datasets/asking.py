@@ -17,10 +17,10 @@ from pytest_recall.memory.client import Client
 from pytest_recall.memory.filled import FilledMark
 from pytest_recall.memory.resolve import resolve
 from pytest_recall.memory.session import Memory
-from pytest_recall.replay.budget import SpentBudget
 from pytest_recall.trials.concurrency import Loop
 from pytest_recall.trials.drive import AskQuestion, CallThread
 from pytest_recall.trials.memory_calls import MemoryModelCalls
+from pytest_recall.trials.model_calls import RunModels
 from pytest_recall.trials.trial import Answer, Trial
 
 PROBED, ASKED_BACK = 4, 40
@@ -169,7 +169,8 @@ class OpenQuestions(NamedTuple):
     """The open questions of a run, and what stops them and returns the trials of those that had begun."""
 
     questions: Iterator[AskQuestion]
-    rest: Callable[[], Iterable[Trial]] = tuple
+    rest: Callable[[], Iterable[Trial]] | None = None
+    """None of those that do not begin before they are taken."""
 
 
 @contextmanager
@@ -182,19 +183,18 @@ def handed_out(
     allowed: bool,
     tell: Callable[[str], None],
     ask: Callable[[QuestionEntry, OpenStore], Trial],
-    closed: Callable[[], SpentBudget | None],
     settle: int,
     mark: FilledMark,
-    calls: MemoryModelCalls | None = None,
+    models: RunModels | None = None,
 ) -> Iterator[OpenQuestions]:
-    """Hand out the open questions. `ask` asks one; no further one is begun at once when `closed` gives a reason.
+    """Hand out the open questions. `ask` asks one; at once no further one is begun than the `models` can be paid for.
 
     Where conversations have each their own store, that is emptied whatever it holds; another is if that is `allowed`,
-    or if `mark` says that it holds what this run has told it. A store has `settle` seconds to become ready. The `calls`
-    of its models are listened to.
+    or if `mark` says that it holds what this run has told it. A store has `settle` seconds to become ready.
     Where the run was killed, stores of conversations that no question is left about are emptied as well.
     """
     halted = Event()
+    calls = None if models is None else models.memory
     with ExitStack() as stack:
         own = None if at_once is None else at_once.client
         if own is not None and client.namespaces:
@@ -261,6 +261,7 @@ def handed_out(
 
         most = 1 if own is None else at_once.places
         bench.holds = max(bench.holds, most)
+        closed = (lambda: None) if models is None else models.closed
         lanes = Lanes(groups.values(), at_once.places, conversation, most=most, closed=closed, halt=halted.set)
         stack.enter_context(lanes)
         yield OpenQuestions(lanes.questions(), lanes.rest)

@@ -14,10 +14,9 @@ from pytest_recall.cases.case import Case, JudgeCall
 from pytest_recall.cases.settings import Settings
 from pytest_recall.datasets.cases import DatasetCases
 from pytest_recall.datasets.dataset import Question
-from pytest_recall.datasets.membench_run import MembenchResult, newest, unjudged, with_passages_of
+from pytest_recall.datasets.membench_run import MembenchResult, lean, newest, unjudged, with_passages_of
 from pytest_recall.datasets.questions import ABSTAINING, PAPER, judges_of
 from pytest_recall.files.errors import CaseError, RecallError
-from pytest_recall.files.pace import Pace
 from pytest_recall.files.wording import one_line
 from pytest_recall.judges import paper
 from pytest_recall.judges.model_judges import ModelJudge
@@ -25,15 +24,12 @@ from pytest_recall.judges.panel import Panel
 from pytest_recall.models.model_notes import NAME, ModelNotes
 from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.cost import Spend, spend_of
-from pytest_recall.trials.drive import IN_A_ROW, Driver
+from pytest_recall.trials.drive import Driver
 from pytest_recall.trials.execution import Result, called, ended_by, with_result
 from pytest_recall.trials.model_calls import RunModels
-from pytest_recall.trials.run_journal import RunJournal
+from pytest_recall.trials.question_run import QuestionRun
 from pytest_recall.trials.run_stop import RunStop
 from pytest_recall.trials.trial import ANSWERED, Answer, Outcome, Trial, Verdict
-
-EVERY = 25
-"""Judgements between two lines that say how far it is."""
 
 
 class JudgingResult(NamedTuple):
@@ -167,13 +163,7 @@ def _case(question: Question, call: JudgeCall) -> Case:
 
 
 def judge_all(
-    found: MembenchResult,
-    run: RunJournal,
-    judge: AnswerJudge,
-    *,
-    threads: int,
-    keeps_failed: bool,
-    tell: Callable[[str], None],
+    found: MembenchResult, run: QuestionRun, judge: AnswerJudge, *, threads: int, keeps_failed: bool
 ) -> JudgingResult:
     """Judge the answers that are in `found`, but for those on which the journal of the `run` has the verdict.
 
@@ -181,7 +171,6 @@ def judge_all(
     a row without a verdict stop it, unless what failed is kept, or is replayed. Raises RecallError where no question
     has an answer, and for a judge that must not judge.
     """
-    folder = run.folder
     asked = {trial.case_id: one for trial in found.trials if (one := judge.asked(trial)) is not None}
     if not asked:
         raise RecallError(
@@ -191,11 +180,10 @@ def judge_all(
     trials = {trial.case_id: trial for trial in found.trials}
     said = {id: judge.with_verdict(trials[id], *one) for id, one in _known(found, asked).items()}
     for key, why in judge.notes.reasons.items():
-        tell(f"{folder}: the {key}: {why}; all answers are judged again")
+        run.tell(f"{run.folder}: the {key}: {why}; all answers are judged again")
     if said:
-        tell(f"{folder}: {len(said):,} of {len(asked):,} answers are judged")
-    if unrecorded := judge.calls.unrecorded(said):
-        tell(f"{folder}: {unrecorded:,} of the verdicts are not recorded; --fresh asks and records all of them")
+        run.tell(f"{run.folder}: {len(said):,} of {len(asked):,} answers are judged")
+    run.tell_unrecorded(judge.calls, said, "verdicts")
     stop: RunStop | None = None
     passages = {} if found.record is None else newest(found.record)
     # The last line of a question is what tables are made of: where other judges have said something since, it says
@@ -206,35 +194,31 @@ def judge_all(
     for trial in again:
         run.begin().append(with_passages_of(trial, passages.get(trial.case_id)))
     if left := [id for id in asked if id not in said]:
-        free = keeps_failed or judge.calls.mode == "replay"
+
+        def judged(id: str) -> Trial:
+            # What is held of a trial has no passages, and its line in the journal has them.
+            return with_passages_of(judge.judged(trials[id], asked[id]), passages.get(id))
+
         stop = run.try_judges(judge.ready, judge.calls.memory)
-        journal = run.begin()
-        # What was called for an answer that could not be judged to its end has cost its money.
-        with (
-            Driver(
-                threads=threads,
-                closed=judge.calls.closed,
-                in_a_row=None if free else IN_A_ROW,
-                redact=judge.calls.redact,
-            ) as driver,
-            judge.calls.memory.written(journal.spent),
-        ):
-            pace = Pace()
-            for trial in driver.ask(() if stop else (partial(judge.judged, trials[id], asked[id]) for id in left)):
-                said[trial.case_id] = trial
-                judge.notes.write()
-                # What is held of a trial has no passages, and its line in the journal has them.
-                journal.append(with_passages_of(trial, passages.get(trial.case_id)))
-                if len(said) % EVERY == 0:
-                    rest = len(asked) - len(said)
-                    tell(f"{len(said):,} of {len(asked):,} answers judged{pace.text(len(left) - rest, rest)}")
+        with Driver(
+            run,
+            judge.calls,
+            total=len(asked),
+            left=len(left),
+            what="answers judged",
+            notes=[judge.notes],
+            threads=threads,
+            stops=not (keeps_failed or judge.calls.mode == "replay"),
+        ) as driver:
+            questions = (partial(judged, id) for id in left if stop is None)
+            driver.ask(questions, lambda trial: said.update({trial.case_id: lean(trial)}))
         stop = stop or driver.stop
-    judged = tuple(said[id] for id in asked if id in said)
+    every = tuple(said[id] for id in asked if id in said)
     return JudgingResult(
         found=found._replace(trials=tuple(said.get(id, trial) for id, trial in trials.items())),
-        judged=judged,
-        spend=spend_of([call for trial in judged for call in trial.calls], stays=()),
-        undecided={trial.case_id: trial.error for trial in judged if trial.outcome is Outcome.ERROR},
+        judged=every,
+        spend=spend_of([call for trial in every for call in trial.calls], stays=()),
+        undecided={trial.case_id: trial.error for trial in every if trial.outcome is Outcome.ERROR},
         left=len(asked) - len(said),
         stop=stop,
     )

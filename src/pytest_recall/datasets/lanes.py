@@ -14,7 +14,8 @@ from pytest_recall.files import clock
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.interruptible import next_of
 from pytest_recall.replay.budget import SpentBudget
-from pytest_recall.trials.drive import AskQuestion, SpentError
+from pytest_recall.trials.drive import AskQuestion
+from pytest_recall.trials.run_stop import SpentError
 from pytest_recall.trials.trial import Trial
 
 GRACE = 10.0

@@ -1,9 +1,8 @@
-"""Run a memory over the questions of a dataset without pytest, and keep a journal of its trials."""
+"""QuestionRun a memory over the questions of a dataset without pytest, and keep a journal of its trials."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
@@ -38,7 +37,6 @@ from pytest_recall.datasets.reading import PassageReader
 from pytest_recall.datasets.rescoring import LONGEST, PASSAGES
 from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, RecallError
-from pytest_recall.files.pace import Pace
 from pytest_recall.judges.built_in import benchmark
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.filled import FILLED, FilledMark
@@ -46,16 +44,15 @@ from pytest_recall.memory.session import Memory
 from pytest_recall.metrics.measures import JUDGED
 from pytest_recall.metrics.retrieval import Retrieval
 from pytest_recall.models.fingerprint import fingerprint
-from pytest_recall.models.inputs import NAME as NOTE
-from pytest_recall.models.inputs import InputsNote, rerun_reason
+from pytest_recall.models.inputs import InputsNote
 from pytest_recall.models.model import Model
 from pytest_recall.models.model_notes import NAME as MODEL_NOTES
 from pytest_recall.models.model_notes import ModelNotes
 from pytest_recall.replay.exchange import Call
 from pytest_recall.schedule.boxes import DATASET
 from pytest_recall.trials.cost import Spend, of_run, spend_of, total
-from pytest_recall.trials.drive import IN_A_ROW, Driver
-from pytest_recall.trials.earlier_run import earlier_run
+from pytest_recall.trials.drive import Driver
+from pytest_recall.trials.earlier_run import earlier_run, reason_to_rerun
 from pytest_recall.trials.evidence import UNNAMED
 from pytest_recall.trials.execution import (
     CallSummary,
@@ -68,16 +65,14 @@ from pytest_recall.trials.execution import (
 )
 from pytest_recall.trials.journal import NAME, is_begun, read_header, read_journal
 from pytest_recall.trials.model_calls import RunModels, source_of
+from pytest_recall.trials.question_run import QuestionRun, questions_header
 from pytest_recall.trials.record import Header, Record, settings_of
 from pytest_recall.trials.repeat_folders import set_aside_all
-from pytest_recall.trials.run_journal import RunJournal, questions_header
 from pytest_recall.trials.run_stop import RunStop
 from pytest_recall.trials.trial import ANSWERED, UNJUDGED, Answer, Outcome, Passage, Trial, TrialStep
 
 NO_STEMS = "LoCoMo's F1 decides on answers, and needs nltk; run `pip install 'pytest-recall[metrics]'`"
 """Why there is no verdict on an answer whose other values were measured."""
-EVERY = 10.0
-"""Seconds between two lines that say how far it is."""
 
 
 def folder_of(named: str, *beside: Path) -> Path | None:
@@ -106,49 +101,6 @@ def _is_run(folder: Path) -> bool:
         return False
 
 
-def begun(
-    folder: Path,
-    arguments: Arguments,
-    client: Client | None,
-    notes: ModelNotes | None = None,
-    *,
-    fresh: bool,
-    tell: Callable[[str], None],
-) -> Record | None:
-    """Return the journal of an earlier run with the same arguments, None if there is none.
-
-    Where the memory, or the reader that the `notes` are on, is made of something else by now, or with `fresh`, that
-    journal is set aside; so is that of a run which came to its end, where it cannot be known: the `client` is None for
-    what another folder decides. Raises RecallError where the arguments are others, or the journal is damaged.
-    """
-    if not is_begun(folder):
-        return None
-    record = read_journal(folder)
-
-    def set_aside() -> Path:
-        there = set_aside_all(folder, (NOTE, MODEL_NOTES))
-        if notes is not None:
-            notes.reload()
-        return there
-
-    return earlier_run(
-        folder,
-        record,
-        differences(_asked_for(folder, record.header), arguments),
-        fresh=fresh,
-        rerun_reason=partial(_rerun_reason, folder, record, client, notes),
-        set_aside=set_aside,
-        tell=tell,
-        memory=arguments.memory,
-    )
-
-
-def _rerun_reason(folder: Path, record: Record, client: Client | None, notes: ModelNotes | None) -> str:
-    """Return in words why a run is asked again, of which nothing is seen to differ; empty if it is not."""
-    why = "" if client is None else rerun_reason(folder, client, ended=record.is_whole)
-    return why or ("" if notes is None else notes.reason)
-
-
 def reader_notes(folder: Path, reader: Model, calls: RunModels | None = None, *, replayed: bool) -> ModelNotes:
     """Return what is noted in the folder of a run on its reader, whose `calls` are heard."""
     places = tuple if calls is None else lambda: calls.memory.places
@@ -164,7 +116,7 @@ def read_asked(folder: Path, name: str) -> JournalContents:
 def read_figures(folder: Path, name: str) -> JournalContents:
     """Return the same without passages, so that several large runs can be held at once. Raises RecallError."""
     found = read_asked(folder, name)
-    return found._replace(trials={id: _lean(trial) for id, trial in found.trials.items()})
+    return found._replace(trials={id: lean(trial) for id, trial in found.trials.items()})
 
 
 def _asked_for(folder: Path, header: Header) -> Mapping[str, object]:
@@ -242,7 +194,7 @@ def is_finished(
         return False
     record = read_journal(folder)
     trials = newest(record)
-    if [*differences(_asked_for(folder, record.header), arguments)] or _rerun_reason(folder, record, client, notes):
+    if [*differences(_asked_for(folder, record.header), arguments)] or reason_to_rerun(folder, record, client, notes):
         return False
     return all(id in trials and (keeps_failed or not is_open(trials[id])) for id in bench.entries)
 
@@ -286,11 +238,10 @@ def header_of(folder: Path, bench: DatasetCases, arguments: Arguments, budget: f
 def go_on(
     bench: DatasetCases,
     client: Client,
-    run: RunJournal,
+    run: QuestionRun,
     arguments: Arguments,
     *,
     allowed: bool,
-    tell: Callable[[str], None],
     keeps_failed: bool = False,
     fresh: bool = False,
     reader: PassageReader | None = None,
@@ -303,15 +254,15 @@ def go_on(
     """Ask the questions that the journal of the `run` has no answer to yet, and return what all of them came to.
 
     A question that failed is asked again, and five of them in a row stop the run, unless it `keeps_failed` ones.
-    `allowed` says that a memory may be reset that is not empty; `tell` takes sentences for the caller; `fresh` asks
-    all of them; the `reader` answers where the memory returns passages alone, as far as that can be paid for;
-    `models` says how models are asked, and hears those of the memory itself;
+    `allowed` says that a memory may be reset that is not empty; `fresh` asks all of them; the `reader` answers where
+    the memory returns passages alone, as far as that can be paid for; `models` says how models are asked, and hears
+    those of the memory itself;
     `first` does what comes before anything is asked, and returns why nothing is to be;
     `at_once` says how several are asked at a time; `filled` is the folder that says what the memory was told, where
     that is not the journal's.
     Raises RecallError; what was asked is in the journal.
     """
-    folder, header = run.folder, run.header
+    folder, header, tell = run.folder, run.header, run.tell
     _, missing = metrics_of(bench.dataset.format, client.whole)
     if missing and floor is None:  # It was told of the memory.
         tell(missing)
@@ -321,8 +272,16 @@ def go_on(
     read_by: ModelNotes | None = None
     if reader is not None:
         read_by = reader_notes(folder, reader.model, reader.calls, replayed=reader.calls.mode == "replay")
-    record = begun(folder, arguments, client if noted and decides else None, read_by, fresh=fresh, tell=tell)
-    trials = {} if record is None else {id: _lean(trial) for id, trial in newest(record).items()}
+    record = earlier_run(
+        run,
+        arguments.memory,
+        lambda header: differences(_asked_for(folder, header), arguments),
+        client if noted and decides else None,
+        read_by,
+        fresh=fresh,
+        set_aside=partial(set_aside_all, folder),
+    )
+    trials = {} if record is None else {id: lean(trial) for id, trial in newest(record).items()}
     done = frozenset(id for id, trial in trials.items() if keeps_failed or not is_open(trial))
     if trials:
         tell(f"{folder}: {kept(trials.values(), total, keeps_failed)}")
@@ -331,19 +290,21 @@ def go_on(
     before = EarlierAnswers(len(done), (record.header.date,)) if record is not None and done else EarlierAnswers()
     stop = first() if len(done) < total else None
     read = (id for id in done if (answer := trials[id].answer) is not None and answer.by == "model")
-    if reader is not None and (unrecorded := reader.calls.unrecorded(read)):
-        tell(f"{folder}: {unrecorded:,} of the answers are not recorded; --fresh asks and records all of them")
+    if reader is not None:
+        run.tell_unrecorded(reader.calls, read, "answers")
     if len(done) < total and stop is None:
-        told = clock.monotonic()
         places = set[tuple[str, int | None]]() if models is None else models.memory.places
         resumes = record is not None
-        note = InputsNote(folder, lambda: client.inputs(places), resumes=resumes) if noted else None
+        notes: list[InputsNote | ModelNotes] = []
+        if noted:
+            notes.append(InputsNote(folder, lambda: client.inputs(places), resumes=resumes))
+        if read_by is not None:
+            notes.append(read_by)
         # A run that resumes a killed one has its stores, and empties them.
         name = f"{folder.resolve()} {(header if record is None else record.header).started}"
         if at_once is not None:
             at_once = at_once._replace(run=sha256(name.encode()).hexdigest()[:12])
         open_ = [one for id, one in bench.entries.items() if id not in done]
-        closed = _is_free if models is None else models.closed
         with (
             handed_out(
                 bench,
@@ -353,52 +314,22 @@ def go_on(
                 allowed=allowed,
                 tell=tell,
                 ask=partial(ask_question, bench, reader, floor, models),
-                closed=closed,
                 settle=arguments.settle,
                 mark=FilledMark((filled or folder) / FILLED, client.name),
-                calls=None if models is None else models.memory,
+                models=models,
             ) as handed,
-            # What is asked at once stops by itself, and what has begun by then is paid for, and taken.
-            Driver(
-                closed=closed if at_once is None else _is_free,
-                in_a_row=None if free else IN_A_ROW,
-                redact=None if models is None else models.redact,
-            ) as driver,
+            Driver(run, models, total=total, left=len(open_), notes=notes, stops=not free) as driver,
         ):
-            journal = run.begin()
-
-            def keep(trial: Trial) -> None:
-                if note is not None:
-                    note.write()
-                if read_by is not None:
-                    read_by.write()
-                journal.append(trial)
-                trials[trial.case_id] = _lean(trial)
-
-            if record is None or len(record.asked) < total:
-                journal.asked(map(bench.question, bench.entries.values()))
-            with nullcontext() if models is None else models.memory.written(journal.spent):
-                pace = Pace()
-                try:
-                    for count, trial in enumerate(driver.ask(handed.questions), start=len(done) + 1):
-                        keep(trial)
-                        if clock.monotonic() - told >= EVERY:
-                            told = clock.monotonic()
-                            tell(f"{count:,} of {total:,} questions{pace.text(count - len(done), total - count)}")
-                finally:
-                    for trial in handed.rest():
-                        keep(driver.clean(trial))
+            known = () if record is None else record.asked
+            run.begin().asked(map(bench.question, bench.entries.values()), known)
+            driver.ask(handed.questions, lambda trial: trials.update({trial.case_id: lean(trial)}), handed.rest)
             stop = driver.stop
         record = read_journal(folder)
     found = tuple(unjudged(trials[id]) for id in bench.entries if id in trials)
     return MembenchResult(found, total, record, stop, before)
 
 
-def _is_free() -> None:
-    """Say that there is no budget to keep."""
-
-
-def _lean(trial: Trial) -> Trial:
+def lean(trial: Trial) -> Trial:
     """Return the trial without its passages, which are in the journal: a large file is never held."""
     return trial if trial.answer is None else _with_passages(trial, trial.answer, ())
 

@@ -12,6 +12,10 @@ BRIEF = 10.0
 """Seconds in which no one wants to know when it ends."""
 
 
+EVERY = 10.0
+"""Seconds between two lines that say how far a run is."""
+
+
 class Pace:
     """The rate since it was made; `now` returns seconds."""
 
@@ -27,6 +31,29 @@ class Pace:
         rate = done / seconds
         each = f"{rate:,.1f} per second" if rate >= 1 else f"{60 * rate:,.1f} per minute"
         return f", {each}, {about(left / rate)} left"
+
+
+class ProgressLines:
+    """Says how far a run is, of which `left` of `total` are to come, at most every ten seconds."""
+
+    def __init__(
+        self,
+        what: str,
+        total: int,
+        left: int,
+        tell: Callable[[str], None],
+        now: Callable[[], float] = clock.monotonic,
+    ) -> None:
+        self._what, self._total, self._begin, self._done = what, total, total - left, total - left
+        self._tell, self._now, self._told, self._pace = tell, now, now(), Pace(now)
+
+    def step(self) -> None:
+        """One more is done."""
+        self._done += 1
+        if self._now() - self._told >= EVERY:
+            self._told = self._now()
+            pace = self._pace.text(self._done - self._begin, self._total - self._done)
+            self._tell(f"{self._done:,} of {self._total:,} {self._what}{pace}")
 
 
 def about(seconds: float) -> str:

@@ -84,6 +84,18 @@ def p_value(p: float) -> str:
     return "< 0.0001" if p < 0.0001 else f"{p:.2g}"
 
 
+def same_command(
+    verb: str = "resume", count: int = 1, *, again: bool = False, first: str = "", options: str = ""
+) -> str:
+    """Return what the same command does when it is run once more: how users go on where one has left something.
+
+    `verb` is what it does with `count` of these, `again` if it has tried. `first` is what users do before that, and
+    `options` what they add.
+    """
+    does = f"{verb}s {'it' if count == 1 else 'them'}{' again' * again}"
+    return f"{first and f'{first}, and '}the same command {options and f'{options} '}{does}"
+
+
 def plural(count: int, noun: str) -> str:
     """Return the count with its noun."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")

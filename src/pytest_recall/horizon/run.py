@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -15,35 +15,46 @@ from pytest_recall.datasets.membench import EarlierAnswers
 from pytest_recall.datasets.model_usage import ModelUsage, together
 from pytest_recall.datasets.model_usage_text import lines_of
 from pytest_recall.files.errors import CaseError, RecallError
-from pytest_recall.files.wording import plural
+from pytest_recall.files.wording import plural, same_command
 from pytest_recall.horizon.ask import Asker, name_of, now, planned
 from pytest_recall.horizon.evaluation import HANDED_OUT, CheckpointTrial, summarize
 from pytest_recall.horizon.judge import PanelJudge
 from pytest_recall.horizon.memory import StuckError, Subject
 from pytest_recall.horizon.parts import Parts, day_units
-from pytest_recall.horizon.passes.work import PassProgress
 from pytest_recall.horizon.persona import day_file
 from pytest_recall.horizon.published import checkpoint_line, summary_line
 from pytest_recall.horizon.question import BenchQuestion, Checkpoint
-from pytest_recall.horizon.result import Reached, duration, query_ms, result, usage_json
+from pytest_recall.horizon.result import Reached, differences, duration, query_ms, result, usage_json
 from pytest_recall.horizon.retrieval import AskedAfter, RetrievalReport, retrieval
-from pytest_recall.horizon.run_file import PERSONA, RESULT, RunFiles, ToldDays, begun, held, write_result
-from pytest_recall.horizon.run_text import unasked
+from pytest_recall.horizon.run_file import (
+    FAILURES,
+    FILES,
+    PERSONA,
+    QUESTIONS,
+    RESULT,
+    RunFiles,
+    ToldDays,
+    held,
+    write_result,
+)
 from pytest_recall.memory.client import own_time
 from pytest_recall.memory.filled import FILLED
 from pytest_recall.memory.session import Memory
 from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.metrics.floors import SizedUnit
 from pytest_recall.models.inputs import InputsNote
-from pytest_recall.results.stop_text import stop_text
+from pytest_recall.results.stop_text import open_text
 from pytest_recall.schedule.boxes import PROFILE
 from pytest_recall.trials.concurrency import Loop
-from pytest_recall.trials.drive import IN_A_ROW, Driver, SpentError
+from pytest_recall.trials.drive import Driver
+from pytest_recall.trials.earlier_run import RunDifference, earlier_run
 from pytest_recall.trials.execution import Result, with_result
+from pytest_recall.trials.journal import NAME, is_begun, set_aside
+from pytest_recall.trials.question_run import QuestionRun, questions_header
 from pytest_recall.trials.record import Header, QuestionRecord, Record, Told
 from pytest_recall.trials.run_end import RunFinding, exit_code
-from pytest_recall.trials.run_journal import RunJournal, questions_header, run_journal
-from pytest_recall.trials.run_stop import RunStop
+from pytest_recall.trials.run_stop import RunStop, SpentError
+from pytest_recall.trials.trial import Trial
 
 Answered = dict[tuple[str, str], CheckpointTrial]
 """The newest trial of a question at a checkpoint, by the label and the question's id."""
@@ -143,21 +154,12 @@ class BenchRun:
         Raises RecallError where the folder holds another run, or something breaks; what was asked is kept.
         """
         header = self._header(now())
-        with held(self._folder), run_journal(self._folder, header, self._parts.calls.redact) as run:
+        with held(self._folder), QuestionRun(self._folder, header, self._tell, self._parts.calls.redact) as run:
             return self._run(run, header)
 
-    def _run(self, run: RunJournal, header: Header) -> BenchOutcome:
+    def _run(self, run: QuestionRun, header: Header) -> BenchOutcome:
         parts = self._parts
-        record = begun(
-            self._folder,
-            parts.configuration,
-            parts.client,
-            self._notes,
-            fresh=self._fresh,
-            resumes=self._resumes,
-            beside=ABOUT_ANSWERS,
-            tell=self._begins_again,
-        )
+        record = self._earlier(run)
         before = [] if record is None else self._trials_of(record)
         self._done = {(one.checkpoint or "", one.question.id): _lean(one) for one in before}
         for told in () if record is None else record.told:
@@ -175,7 +177,13 @@ class BenchRun:
         if listens:
             parts.calls.record_in(f"_bench-{parts.configuration.recordings}")
         with parts.calls.listening() if listens else nullcontext():
-            self._say_unrecorded(open_)
+            done = (
+                name_of(question, one)
+                for one in parts.checkpoints
+                for question in one.asked
+                if question not in open_[one.place]
+            )
+            run.tell_unrecorded(parts.calls, done, "answers")
             if left:
                 self._try_judges(run)
             if left or record is None or not record.is_whole:
@@ -189,13 +197,32 @@ class BenchRun:
         kept = EarlierAnswers() if record is None else EarlierAnswers(total - left, (record.header.date,))
         return outcome._replace(persona=parts.configuration.persona, units=units, kept=kept.of(total))
 
-    def _begins_again(self, told: str) -> None:
-        self._keeps = False  # What the memory holds is by the code of before.
-        self._tell(told)
+    def _earlier(self, run: QuestionRun) -> Record | None:
+        """Return the run in the folder that this one resumes; None if there is none. Raises RecallError for another."""
+        folder, parts = self._folder, self._parts
+        found: list[RunDifference] = []
+
+        def changes(header: Header) -> Iterable[RunDifference]:
+            if header.source_kind != PERSONA:
+                raise RecallError(f"{folder}: holds a run of another kind; name another --out")
+            found.extend(differences(header.settings, parts.configuration.settings))
+            return found
+
+        def moved(beside: tuple[str, ...]) -> Path:
+            if all(one.asks_again for one in found):
+                self._keeps = False  # What the memory holds is by the code of before.
+            return set_aside(folder, (*FILES, FAILURES, *ABOUT_ANSWERS, *beside))
+
+        if not is_begun(folder) and (folder / QUESTIONS).is_file():
+            raise RecallError(f"{folder}: has {QUESTIONS}, and no {NAME} to resume; name another --out")
+        memory, resumes = parts.configuration.memory, self._resumes
+        return earlier_run(
+            run, memory, changes, parts.client, self._notes, fresh=self._fresh, set_aside=moved, resumes=resumes
+        )
 
     def _asked(
         self,
-        run: RunJournal,
+        run: QuestionRun,
         record: Record | None,
         before: Sequence[CheckpointTrial],
         open_: dict[int, list[BenchQuestion]],
@@ -206,11 +233,9 @@ class BenchRun:
         lines = [parts.configuration.header(self._starts[0]), *map(self._line, said)]
         lines += [{"type": "resume", "timestamp": start} for start in self._starts[1:]]
         with RunFiles(run.begin(), lines, before) as files:
-            if news := [one for one in self._questions() if record is None or one.id not in record.asked]:
-                files.journal.asked(news)
+            files.journal.asked(self._questions(), () if record is None else record.asked)
             if left and self._stop is None:
-                with parts.calls.memory.written(files.journal.spent):
-                    self._work(files, before, open_, left)
+                self._work(run, files, open_, left, resumes=bool(before))
             whole = self._whole()
             for checkpoint in whole:
                 # A run that was killed just after the last answer of a checkpoint has not said so.
@@ -225,23 +250,20 @@ class BenchRun:
 
     def _findings(self, outcome: BenchOutcome) -> Iterator[RunFinding]:
         """Yield what keeps the exit code from 0."""
-        calls, stop = self._parts.calls, outcome.stop
+        calls, stop, lost = self._parts.calls, outcome.stop, outcome.lost
         replays = calls.mode == "replay"
-        is_stopped = stop is not None and stop.cause == "undecided"
         for problem in calls.problems:
             yield RunFinding("lost", problem)
-        if lost := outcome.lost:
-            again = "--record records them" if replays else "the same command asks them again"
-            have = "has" if lost == 1 else "have"
-            yield RunFinding("lost", f"{plural(lost, 'question')} {have} no points; {again}")
-        if stop is not None and is_stopped:
-            why = stop_text(stop, "question")
-            again = "correct that, and run the same command again to resume"
-            yield RunFinding("left", f"{self._folder}: stopped: {why}; {again}")
-        elif outcome.unasked:
-            for told in unasked(outcome.unasked, outcome.beside, str(self._folder)):
-                yield RunFinding("left", told)
-        if not self.measures and not replays and (is_stopped or lost):
+        if lost:
+            told = f"{plural(lost, 'question')} {'has' if lost == 1 else 'have'} no points"
+            asks, records = same_command("ask", lost, again=True), same_command("record", lost, options="with --record")
+            yield RunFinding("lost", f"{told}; {records if replays else asks}")
+        if outcome.beside:
+            told = f"{plural(outcome.beside, 'answer')} of the next checkpoint, which is not whole"
+            yield RunFinding("left", f"{told}, will count with its others")
+        if outcome.unasked:
+            yield RunFinding("left", f"{self._folder}: {open_text(outcome.unasked, 'question', stop)}")
+        if not self.measures and not replays and (lost or (stop is not None and stop.cause == "undecided")):
             yield RunFinding("nothing", "nothing was measured: no question that was asked has points")
 
     def _questions(self) -> Iterator[QuestionRecord]:
@@ -275,21 +297,7 @@ class BenchRun:
             found.append(CheckpointTrial(self._planned[trial.case_id][0], trial))
         return found
 
-    def _say_unrecorded(self, open_: Mapping[int, Sequence[BenchQuestion]]) -> None:
-        """Say of how many answered questions there is no recording, if there is to be one."""
-        parts = self._parts
-        answered = (
-            name_of(question, one)
-            for one in parts.checkpoints
-            for question in one.asked
-            if question not in open_[one.place]
-        )
-        if unrecorded := parts.calls.unrecorded(answered):
-            verb = "is" if unrecorded == 1 else "are"
-            told = f"{unrecorded:,} of the answered questions {verb} not recorded, and not asked again"
-            self._tell(f"{self._folder}: {told}; name another --out to record all of them")
-
-    def _try_judges(self, run: RunJournal) -> None:
+    def _try_judges(self, run: QuestionRun) -> None:
         """Try the judge with known answers. Raises RecallError for one that must not judge."""
         parts = self._parts
         judge = parts.judge
@@ -317,21 +325,30 @@ class BenchRun:
         return [question for question in checkpoint.asked if question.id not in answered]
 
     def _work(
-        self, files: RunFiles, before: Sequence[CheckpointTrial], open_: dict[int, list[BenchQuestion]], left: int
+        self, run: QuestionRun, files: RunFiles, open_: dict[int, list[BenchQuestion]], left: int, *, resumes: bool
     ) -> None:
         parts = self._parts
         last = max(place for place, questions in open_.items() if questions)
-        progress = PassProgress("asked", left)
-        note = InputsNote(self._folder, lambda: parts.client.inputs(parts.calls.memory.places), resumes=bool(before))
+        note = InputsNote(self._folder, lambda: parts.client.inputs(parts.calls.memory.places), resumes=resumes)
+
+        def keep(trial: Trial) -> None:
+            question, checkpoint = self._planned[trial.case_id]
+            one = CheckpointTrial(question, trial)
+            files.add(one)
+            self._done[checkpoint.range.label, question.id] = _lean(one)
+
         try:
             with (
-                self._opened() as subject,
                 Driver(
+                    run,
+                    parts.calls,
+                    total=sum(len(one.asked) for one in parts.checkpoints),
+                    left=left,
+                    notes=[note, self._notes],
                     threads=parts.settings.run.parallelism,
-                    closed=parts.calls.closed,
-                    in_a_row=None if parts.calls.mode == "replay" else IN_A_ROW,
-                    redact=parts.calls.redact,
+                    stops=parts.calls.mode != "replay",
                 ) as driver,
+                self._opened() as subject,
             ):
                 asker = Asker(
                     persona=parts.configuration.persona,
@@ -356,14 +373,7 @@ class BenchRun:
                     told = checkpoint.days
                     if not open_[checkpoint.place]:
                         continue
-                    questions = (partial(asker.ask, one, checkpoint) for one in open_[checkpoint.place])
-                    for trial in driver.ask(questions):
-                        one = CheckpointTrial(self._planned[trial.case_id][0], trial)
-                        note.write()
-                        self._notes.write()
-                        files.add(one)
-                        self._done[checkpoint.range.label, one.question.id] = _lean(one)
-                        progress.step()
+                    driver.ask((partial(asker.ask, one, checkpoint) for one in open_[checkpoint.place]), keep)
                     if driver.stop is not None:
                         self._stop = driver.stop
                         break
@@ -378,12 +388,8 @@ class BenchRun:
                     said = f"could not be asked for its contents: {error}"
                 if said:
                     self._tell(f"{parts.client.name} {said}")
-        except StuckError as error:
-            raise RecallError(f"{self._folder}: stopped: {error}; then run the same command again to resume") from None
-        except CaseError as error:
-            raise RecallError(
-                f"{self._folder}: stopped: {error}; correct that, and run the same command again to resume"
-            ) from None
+        except (StuckError, CaseError) as error:
+            raise RecallError(f"{self._folder}: stopped: {error}; {same_command(first='correct that')}") from None
 
     @contextmanager
     def _opened(self) -> Iterator[Subject]:

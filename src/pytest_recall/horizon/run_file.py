@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -16,16 +16,8 @@ from pytest_recall.files.json_lines import Appended, objects
 from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.horizon.evaluation import CheckpointTrial
 from pytest_recall.horizon.published import evaluation_of, failure_line, question_line
-from pytest_recall.horizon.result import Configuration, differences
-from pytest_recall.memory.client import Client
 from pytest_recall.memory.filled import FilledMark
-from pytest_recall.models.inputs import NAME as NOTE
-from pytest_recall.models.inputs import rerun_reason
-from pytest_recall.models.model_notes import NAME as MODEL_NOTES
-from pytest_recall.models.model_notes import ModelNotes
-from pytest_recall.trials.earlier_run import earlier_run
-from pytest_recall.trials.journal import NAME, Journal, is_begun, read_journal, set_aside
-from pytest_recall.trials.record import Record
+from pytest_recall.trials.journal import Journal
 
 QUESTIONS = "questions.jsonl"
 FAILURES = "failures.jsonl"
@@ -66,48 +58,6 @@ def held(folder: Path) -> Iterator[None]:
 
 PERSONA = "persona"
 """What the header of a journal says that its questions are about."""
-
-
-def begun(
-    folder: Path,
-    configuration: Configuration,
-    client: Client,
-    notes: ModelNotes,
-    *,
-    fresh: bool = False,
-    resumes: bool = False,
-    beside: Iterable[str] = (),
-    tell: Callable[[str], None] = lambda sentence: None,
-) -> Record | None:
-    """Return the journal of a run of this configuration in `folder`, None if there is none. Raises RecallError.
-
-    Where only what the memory is made of has changed, or what the models are that the `notes` are on, or with `fresh`,
-    the run is set aside with the files `beside` it, which `tell` is told; so is a run that came to its end, where that
-    cannot be known, unless it is named as one that the command `resumes`.
-    """
-    if not is_begun(folder):
-        if (folder / QUESTIONS).is_file():
-            raise RecallError(f"{folder}: has {QUESTIONS}, and no {NAME} to resume; name another --out")
-        return None
-    record = read_journal(folder)
-    if record.header.source_kind != PERSONA:
-        raise RecallError(f"{folder}: holds a run of another kind; name another --out")
-
-    def moved() -> Path:
-        there = set_aside(folder, (*FILES, FAILURES, NOTE, MODEL_NOTES, *beside))
-        notes.reload()
-        return there
-
-    return earlier_run(
-        folder,
-        record,
-        differences(record.header.settings, configuration.settings),
-        fresh=fresh,
-        rerun_reason=lambda: rerun_reason(folder, client, ended=record.is_whole and not resumes) or notes.reason,
-        set_aside=moved,
-        tell=tell,
-        memory=configuration.memory,
-    )
 
 
 def write_result(path: Path, result: Mapping[str, Any]) -> None:
@@ -156,8 +106,7 @@ class RunFiles:
             self._stack = stack.pop_all()
 
     def add(self, one: CheckpointTrial) -> None:
-        """Write a trial down."""
-        self.journal.append(one.trial)
+        """Write down a trial that the journal has."""
         line = question_line(one)
         self._questions.append(line)
         if (failure := failure_line(line)) is not None:

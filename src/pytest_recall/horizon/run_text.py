@@ -117,14 +117,6 @@ def _points_lines(reached: Sequence[Reached], *, lexical: bool) -> Iterator[str]
         yield unpointed(len(apart) - len(pointed))
 
 
-def unasked(count: int, beside: int, folder: str) -> Iterator[str]:
-    """Yield what to say of a run that could not be paid for to its end."""
-    if beside:
-        yield f"{plural(beside, 'answer')} of the next checkpoint, which is not whole, will count with its others"
-    told = f"{plural(count, 'question')} were not asked" if count > 1 else "1 question was not asked"
-    yield f"{told}; run the same command with --resume {folder} and a new --budget to resume"
-
-
 def preview(name: str, checkpoints: Sequence[Checkpoint], need: Mapping[str, Any]) -> Iterator[str]:
     """Yield what a run will ask, and what its models will take, about."""
     yield f"{name}: {plural(len(checkpoints), 'checkpoint')}, {plural(need['questions'], 'question')}"

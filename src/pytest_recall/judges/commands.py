@@ -40,7 +40,7 @@ from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.json_lines import as_lines
 from pytest_recall.files.sections import terminal_body
 from pytest_recall.files.wording import dollars as in_dollars
-from pytest_recall.files.wording import one_line, plural
+from pytest_recall.files.wording import one_line, plural, same_command
 from pytest_recall.judges.audit import GRADES, Grading, Only, grading, picks
 from pytest_recall.judges.audit_file import append_grades, export, labels, read_grades, read_import
 from pytest_recall.judges.calibrate import Calibrated, LabelledSet, panel_of
@@ -171,7 +171,7 @@ def run_calibrate(args: argparse.Namespace) -> int:
                 done = bench.judge(replies, progress, meter.closed if meter else _open)
         why = "" if meter is None else _told(meter)
     except KeyboardInterrupt:
-        told = "begin again" if by_cassette else "the replies are kept: run the same command again to resume"
+        told = "begin again" if by_cassette else f"the replies are kept: {same_command()}"
         raise StoppedError(f"stopped; {told}") from None
     finally:
         if meter is not None:
@@ -187,8 +187,7 @@ def run_calibrate(args: argparse.Namespace) -> int:
         print("\n".join(terminal(*found_out, why, let_through)))
     if done.left:
         unwritten = f"{place.name(place.calibration)} is as it was; " if args.write else ""
-        again = "the same command without --fresh" if args.fresh else "the same command again"
-        say(f"{unwritten}the replies are kept: run {again} to resume")
+        say(f"{unwritten}the replies are kept: {same_command(options='without --fresh' * args.fresh)}")
         return 2
     if notes is not None:
         end_notes(_notes(place, args))

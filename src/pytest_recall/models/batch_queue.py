@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_recall.files import clock
 from pytest_recall.files.errors import RecallError, sentence_of
 from pytest_recall.files.wording import one_line
-from pytest_recall.models.batch import KEPT_DAYS, LIMITS, BatchItem, BatchLine, Door, Limit, item_of, line_of, lines_in
+from pytest_recall.models.batch import KEPT_DAYS, LIMITS, BatchItem, BatchLine, Door, item_of, line_of, lines_in
 from pytest_recall.models.batch_apis import BatchError, Batches, open_door
 from pytest_recall.models.batch_file import BatchLog, BatchPlace
 from pytest_recall.models.rate import Retry, wait
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class BatchPace(NamedTuple):
-    """When batches are made and looked at, and how much is in one. Times are seconds."""
+    """When batches are made and looked at. Times are seconds."""
 
     quiet: float = 5.0
     """A batch is made once no call has joined it for so long."""
@@ -37,10 +37,6 @@ class BatchPace(NamedTuple):
     """Between two looks at a batch that has not ended, at most: a batch is looked at again after a tenth of its age."""
     wait: float = 86_400.0
     """So long a call waits for its batch, as long as the providers take at most; then it fails."""
-    requests: int | None = None
-    """Calls in a batch at most, if less than the provider allows."""
-    megabytes: float | None = None
-    """Megabytes of a batch at most, if less than the provider allows."""
 
 
 PACE = BatchPace()
@@ -154,7 +150,7 @@ class BatchSender:
         elif threading.current_thread() is threading.main_thread():
             why = "while fixtures were set up"  # Nothing else could go on meanwhile.
         item = why or item_of(request, self._hosts)
-        if not isinstance(item, str) and not self._limit(item.door).holds(item.weight, item.size):
+        if not isinstance(item, str) and not LIMITS[item.door.api].holds(item.weight, item.size):
             item = "larger than a batch"
         if os.getpid() != self._process:
             return None  # A forked process has a copy of all this, and no thread that answers.
@@ -229,11 +225,6 @@ class BatchSender:
         with self._logging:
             self._log.take(places)
 
-    def _limit(self, door: Door) -> Limit:
-        given, limit = self._pace, LIMITS[door.api]
-        size = limit.size if given.megabytes is None else min(limit.size, int(given.megabytes * 1e6))
-        return Limit(min(limit.requests, given.requests or limit.requests), size)
-
     def _begin(self, call: WaitingCall) -> None:
         with self._logging:
             call.place = self._log.claim(call.key, clock.now(), KEPT_DAYS)
@@ -260,7 +251,7 @@ class BatchSender:
                 self._jobs.append(job)
             job.calls.append(call)
             return
-        limit, more = self._limit(call.item.door), call.item
+        limit, more = LIMITS[call.item.door.api], call.item
         job = next((job for job in self._jobs if job.open and job.door == more.door), None)
         if job is not None and not limit.holds(job.requests + more.weight, job.size + more.size):
             job.due, job.open, job = now, False, None

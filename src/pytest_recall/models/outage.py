@@ -80,7 +80,7 @@ def outage_of(error: BaseException) -> Outage | None:
     A group, such as that of a TaskGroup, tells of one if each exception in it does. What an agent raises by itself is
     none, and neither is a status like 400, which may be due to the question.
     """
-    chain = list(_chain(error))
+    chain = list(chain_of(error))
     host = next((host for one in chain if (host := _host(one))), "")
     for one in chain:
         status = _status(one)
@@ -105,7 +105,7 @@ def outage_of(error: BaseException) -> Outage | None:
     return found[0] if found and all(found) else None
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
+def chain_of(error: BaseException | None) -> Iterator[BaseException]:
     """Yield an exception and what it came from, each once."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:

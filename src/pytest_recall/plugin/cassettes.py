@@ -130,14 +130,7 @@ class CassetteManager:
         self._watch = watch or Watch(player)
         self.player = player
         ways: dict[CallKind, Way] = dict.fromkeys(live, "live")
-        self.player.know(
-            ways,
-            ignored=rubric.calls_that("ignore"),
-            programs=rubric.replay.programs,
-            telemetry=rubric.calls_that("telemetry"),
-            error=Missed,
-            redact=self.redactor.redacted,
-        )
+        self.player.know(ways, error=Missed, **rubric.player_settings(self.redactor.redacted))
         self._shared: Tape | None = None
         self._renamed: RenamedCases | None = None
         if mode != "off":

@@ -271,14 +271,7 @@ def guarded(config: pytest.Config) -> Iterator[None]:
         rubric = read_settings(place.rubric, place.name(place.rubric))
     redactor = rubric.redactor(os.environ)
     ways: dict[CallKind, Way] = dict.fromkeys(live_kinds(known.recall_live), "live")
-    player = Player(
-        mode,
-        ways,
-        ignored=rubric.calls_that("ignore"),
-        programs=rubric.replay.programs,
-        telemetry=rubric.calls_that("telemetry"),
-        redact=redactor.redacted,
-    )
+    player = Player(mode, ways, **rubric.player_settings(redactor.redacted))
     player.hand(partial(ports_of_controller, config))
     folder = config.invocation_params.dir / given if given else None
     player.repeat(rubric.calls_that("repeatable"), partial(_shared_tape, player, place, rubric, redactor, folder))

@@ -8,7 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from pytest_recall.files.errors import AfterSessionError, MissError, RecallError
 from pytest_recall.replay.budget import Meter
@@ -44,6 +44,15 @@ if TYPE_CHECKING:
 DEFAULT_WAYS: Mapping[str, Way] = {"agent": "cassette", "worker": "cassette", "judge": "cassette"}
 
 
+class PlayerSettings(TypedDict, total=False):
+    """What a rubric says to a player, as the player describes it."""
+
+    ignored: Iterable[str]
+    telemetry: Iterable[str]
+    programs: Sequence[str]
+    redact: Callable[[str], str]
+
+
 class Player(OpenTapes):
     """Decides for every call of the process, by the tape that it belongs to and the kind of who makes it.
 
@@ -61,13 +70,10 @@ class Player(OpenTapes):
         mode: CassetteMode,
         ways: Mapping[Any, Way] | None = None,
         *,
-        ignored: Iterable[str] = (),
-        telemetry: Iterable[str] = (),
-        programs: Sequence[str] = (),
         error: Callable[[str], BaseException] = MissError,
-        redact: Callable[[str], str] = str,
+        **settings: Unpack[PlayerSettings],
     ) -> None:
-        super().__init__(mode, error, redact)
+        super().__init__(mode, error, settings.get("redact", str))
         self.telemetry_calls: Counter[str] = Counter()
         self.ignored_calls: Counter[str] = Counter()
         self.outside_calls: Counter[str] = Counter()
@@ -81,25 +87,22 @@ class Player(OpenTapes):
         self._is_ours: Callable[[], bool] | None = None
         self._tells_at_once = False
         self._handed: Callable[[], Iterable[object]] = tuple
-        self.know(ways, ignored=ignored, programs=programs, telemetry=telemetry, error=error, redact=redact)
+        self.know(ways, error=error, **settings)
 
     def know(
         self,
         ways: Mapping[Any, Way] | None = None,
         *,
-        ignored: Iterable[str] = (),
-        telemetry: Iterable[str] = (),
-        programs: Sequence[str] = (),
         error: Callable[[str], BaseException] = MissError,
-        redact: Callable[[str], str] = str,
+        **settings: Unpack[PlayerSettings],
     ) -> None:
         """Take these settings in place of those that the player was made with."""
         self.ways: dict[str, Way] = {**DEFAULT_WAYS, **(ways or {})}
-        self._ignored = frozenset(host.lower() for host in ignored)
-        self._telemetry = tuple(host.lower() for host in telemetry)
-        self.programs = NamedPrograms.of(programs, windows=os.name == "nt")
+        self._ignored = frozenset(host.lower() for host in settings.get("ignored", ()))
+        self._telemetry = tuple(host.lower() for host in settings.get("telemetry", ()))
+        self.programs = NamedPrograms.of(settings.get("programs", ()), windows=os.name == "nt")
         self._error = error
-        self._redact = redact
+        self._redact = settings.get("redact", str)
 
     def repeat(self, patterns: Iterable[str], make: Callable[[], Tape]) -> None:
         """Let a replay repeat calls to known hosts, and those of `patterns`; `make` opens the tape for them."""

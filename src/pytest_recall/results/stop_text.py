@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from pytest_recall.files.wording import plural
+from pytest_recall.files.wording import plural, same_command
 from pytest_recall.models.outage import Outage, OutageKind, outage_text
 from pytest_recall.replay.budget import SpentBudget, spent_text
 from pytest_recall.trials.record import FailedItem
@@ -42,6 +42,16 @@ def outage_line(stop: RunStop, arm: str = "") -> str:
     whose = f" of the baseline `{arm}`" if arm else ""
     outage = Outage(cast(OutageKind, stop.kind), stop.host, stop.detail)
     return f"{stop.in_a_row} trials{whose} in a row ended alike: {outage_text(outage)}"
+
+
+def open_text(left: int, item: str, stop: RunStop | None, verb: str = "ask", more: str = "") -> str:
+    """Return that a run has left so many to ask or to judge, each an `item`, why, and how it is resumed.
+
+    `more` is what users may do as well where too many in a row came to no verdict.
+    """
+    since = "" if stop is None else f", since {stop_text(stop, item)}"
+    first = "correct that" + more if stop is not None and stop.cause == "undecided" else ""
+    return f"{plural(left, item)} not {verb.removesuffix('e')}ed{since}; {same_command(verb, left, first=first)}"
 
 
 def left_text(stop: RunStop | None, left: int) -> str:

@@ -15,7 +15,7 @@ from pytest_recall.cases.settings_file import place_of_setting
 from pytest_recall.files import clock
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.files.eval_directory import Place
-from pytest_recall.files.wording import listed
+from pytest_recall.files.wording import listed, same_command
 from pytest_recall.models.prices import pricing
 from pytest_recall.models.rate_limiter import RateLimits
 from pytest_recall.replay.budget import Ledger, Meter
@@ -40,14 +40,7 @@ def player_of(rubric: Settings, mode: CassetteMode, ways: Mapping[CallKind, Way]
     `ways` are those of other kinds of calls.
     """
     every: dict[CallKind, Way] = {"judge": "cassette", **ways}
-    player = Player(
-        mode,
-        every,
-        ignored=rubric.calls_that("ignore"),
-        programs=rubric.replay.programs,
-        telemetry=rubric.calls_that("telemetry"),
-        redact=rubric.redactor(os.environ).redacted,
-    )
+    player = Player(mode, every, **rubric.player_settings(rubric.redactor(os.environ).redacted))
     if rubric.rate_limits:
         player.limits = RateLimits(rubric.rates())
     return player
@@ -85,7 +78,7 @@ class CommandCassettes:
             mode=mode,
             rules=rules,
             redactor=self.rubric.redactor(os.environ),
-            hint="the same command with --record records it",
+            hint=same_command("record", options="with --record"),
             cassette=Cassette(path, shown, rules) if known else None,
             draft_path=Library(self.folder).new_draft(path) if mode in ("record", "missing") else None,
             header={"case": name, "scenario": self.scenario, "run": run, "recorded_at": now, **again},

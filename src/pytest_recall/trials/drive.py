@@ -1,21 +1,24 @@
-"""Ask questions without pytest, one after the other or several at once, and return each trial as it comes."""
+"""Ask the questions of a run without pytest, one after the other or several at once, and write down each trial."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import ExitStack
 from contextvars import copy_context
 from queue import SimpleQueue
 from threading import Thread
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from pytest_recall.cases.settings import DEFAULT_SETTINGS
 from pytest_recall.files.interruptible import first_of
-from pytest_recall.replay.budget import SpentBudget, spent_text
+from pytest_recall.files.pace import ProgressLines
+from pytest_recall.models.inputs import InputsNote
+from pytest_recall.models.model_notes import ModelNotes
 from pytest_recall.trials.execution import Result, with_result
-from pytest_recall.trials.run_stop import RunStop
+from pytest_recall.trials.model_calls import RunModels
+from pytest_recall.trials.question_run import QuestionRun
+from pytest_recall.trials.run_stop import RunStop, SpentError
 from pytest_recall.trials.trial import Outcome, Trial
 
 Given = TypeVar("Given")
@@ -53,62 +56,74 @@ class CallThread:
                 future.set_exception(error)
 
 
-class SpentError(BaseException):
-    """A call that must not begin, since the budget is spent.
-
-    It is no `Exception`, so that it is not taken for what became of a question: that one was not asked. `stop` is what
-    becomes of the run.
-    """
-
-    def __init__(self, spent: SpentBudget, *, in_ingest: bool = False) -> None:
-        super().__init__(spent_text(spent))
-        self.stop = RunStop.of_budget(spent, in_ingest=in_ingest)
-
-
 class Driver:
-    """Asks the questions of one run on up to `threads` threads; a context manager that ends them.
+    """Asks the questions of a `run`, and writes their trials into its journal; a context manager.
 
-    `closed` says why no further question may be asked, None if one may. After `in_a_row` questions without a
-    verdict the run is stopped; None lets it go on. `redact` takes secrets out of a text, by default those of the
-    environment.
+    `calls` are those of the models, which have a budget; None where there are none. How far the run is, of which `left`
+    of `total` are to come, is told in lines that say `what` is done with them. The `notes` are written before each
+    trial, so that no answer is kept without what it rests on. Up to `threads` questions are asked at once. With
+    `stops`, many in a row without a verdict stop it.
     """
 
     def __init__(
         self,
+        run: QuestionRun,
+        calls: RunModels | None,
         *,
+        total: int,
+        left: int,
+        what: str = "questions asked",
+        notes: Iterable[InputsNote | ModelNotes] = (),
         threads: int = 1,
-        closed: Callable[[], SpentBudget | None] = lambda: None,
-        in_a_row: int | None = IN_A_ROW,
-        redact: Callable[[str], str] | None = None,
+        stops: bool = True,
     ) -> None:
-        self._closed = closed
-        self._in_a_row = in_a_row
+        self._journal, self._redact, self._calls = run.begin(), run.redact, calls
+        self._progress = ProgressLines(what, total, left, run.tell)
+        self._notes, self._stops = tuple(notes), stops
         self._lost = 0
-        self._redact = redact or DEFAULT_SETTINGS.redactor(os.environ).redacted
         # One question at a time needs no thread: a client that lives in this one is used from this one.
         self._threads = [CallThread() for _ in range(threads)] if threads > 1 else []
+        self._stack = ExitStack()
         self.stop: RunStop | None = None
         """Why questions were not asked; None while all may be."""
 
-    def ask(self, questions: Iterable[AskQuestion]) -> Iterator[Trial]:
-        """Yield the trial of each question, in the order in which they end.
+    def ask(
+        self,
+        questions: Iterable[AskQuestion],
+        keep: Callable[[Trial], None],
+        rest: Callable[[], Iterable[Trial]] | None = None,
+    ) -> None:
+        """Ask the questions, and let `keep` have the trial of each once it is written, in the order in which they end.
 
-        Once `closed` gives a reason no further one is begun, and those that were begun end if they can. After too many
-        in a row without a verdict nothing more is waited for.
+        Once the budget is spent no further one is begun, and those that were begun end if they can. After too many
+        in a row without a verdict nothing more is waited for. Of questions that begin by themselves, and end so, `rest`
+        stops them, and returns the trials of those that had begun: these are taken also where an exception ends this.
         """
-        for trial in self._at_once(questions) if self._threads else self._one_by_one(questions):
-            clean = self.clean(trial)
-            yield clean
-            if self._is_lost(clean):
-                return
+        if self._threads:
+            asked = self._at_once(questions)
+        else:
+            asked = self._one_by_one(questions, self._may_begin if rest is None else lambda: True)
+        try:
+            for trial in asked:
+                if self._is_lost(self._take(trial, keep)):
+                    break
+        finally:
+            for trial in () if rest is None else rest():
+                self._take(trial, keep)
 
-    def clean(self, trial: Trial) -> Trial:
-        """Return the trial without secrets, as it may be written and shown."""
-        return with_result(trial, Result.of(trial).clean(self._redact))
+    def _take(self, trial: Trial, keep: Callable[[Trial], None]) -> Trial:
+        """Have the trial written and kept without secrets, and return it so."""
+        clean = with_result(trial, Result.of(trial).clean(self._redact))
+        for note in self._notes:
+            note.write()
+        self._journal.append(clean)
+        keep(clean)
+        self._progress.step()
+        return clean
 
-    def _one_by_one(self, questions: Iterable[AskQuestion]) -> Iterator[Trial]:
+    def _one_by_one(self, questions: Iterable[AskQuestion], may_begin: Callable[[], bool]) -> Iterator[Trial]:
         for question in questions:
-            if not self._may_begin():
+            if not may_begin():
                 return
             try:
                 trial = question()
@@ -140,23 +155,28 @@ class Driver:
                 begin(thread)
 
     def _may_begin(self) -> bool:
-        if self.stop is None and (spent := self._closed()) is not None:
+        spent = None if self._calls is None else self._calls.closed()
+        if self.stop is None and spent is not None:
             self.stop = RunStop.of_budget(spent)
         return self.stop is None
 
     def _is_lost(self, trial: Trial) -> bool:
         """Whether this was one trial too many without a verdict."""
         self._lost = self._lost + 1 if trial.outcome is Outcome.ERROR else 0
-        if self._in_a_row is None or self._lost < self._in_a_row:
+        if not self._stops or self._lost < IN_A_ROW:
             return False
         self.stop = RunStop("undecided", trial.error, self._lost)
         return True
 
     def __enter__(self) -> Self:
+        # What is called for a question that does not come to its end has cost its money.
+        if self._calls is not None:
+            self._stack.enter_context(self._calls.memory.written(self._journal.spent))
+        for thread in self._threads:
+            self._stack.callback(thread.close)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for thread in self._threads:
-            thread.close()
+        self._stack.close()

@@ -15,7 +15,7 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 from pytest_recall.cases.case import Case, JudgeCall
-from pytest_recall.files.errors import CaseError, RecallError, message_of, nearest
+from pytest_recall.files.errors import CaseError, MissError, RecallError, message_of, nearest
 from pytest_recall.files.wording import one_line
 from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.evidence import renamed
@@ -112,8 +112,10 @@ class Result(NamedTuple):
 
 def ended_by(error: BaseException) -> str:
     """Return what ended a trial in which `error` was raised, as `Trial.ended_by` names it."""
-    from pytest_recall.models.outage import outage_of  # most trials come to a verdict
+    from pytest_recall.models.outage import chain_of, outage_of  # most trials come to a verdict
 
+    if any(isinstance(one, MissError) for one in chain_of(error)):
+        return "miss"
     return "exception" if outage_of(error) is None else "outage"
 
 

@@ -9,7 +9,7 @@ the commit that the run was pushed with stand after the end mark.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from datetime import date
 from pathlib import Path
 from types import TracebackType
@@ -128,10 +128,11 @@ class Journal:
         plain = trial.to_json()
         self._write({"kind": "trial", **(plain if self.texts is None else self.texts.kept(plain))})
 
-    def asked(self, questions: Iterable[QuestionRecord]) -> None:
-        """Write what is asked. Raises OSError."""
+    def asked(self, questions: Iterable[QuestionRecord], known: Container[str] = ()) -> None:
+        """Write what is asked, but for the questions of which the ids are `known`. Raises OSError."""
         for one in questions:
-            self._write({"kind": "question", **one.to_json()})
+            if one.id not in known:
+                self._write({"kind": "question", **one.to_json()})
 
     def spent(self, calls: Iterable[Call]) -> None:
         """Write the calls that belong to no trial. Raises OSError."""

@@ -20,7 +20,7 @@ from pytest_recall.replay.open_tapes import CURRENT_CASE
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import Tape
 from pytest_recall.replay.wire_formats import asks_model, trouble
-from pytest_recall.trials.drive import SpentError
+from pytest_recall.trials.run_stop import SpentError
 
 if TYPE_CHECKING:
     from pytest_recall.replay.exchange import Call

@@ -26,9 +26,9 @@ from pytest_recall.replay.open_tapes import CURRENT_CASE, CaseContext
 from pytest_recall.replay.tape import CassetteMode
 from pytest_recall.replay.watch import Watch
 from pytest_recall.trials.command_cassette import CommandCassettes, answered_itself, open_tape, or_without, player_of
-from pytest_recall.trials.drive import SpentError
 from pytest_recall.trials.memory_calls import MemoryModelCalls, model_places
 from pytest_recall.trials.priced import check_prices
+from pytest_recall.trials.run_stop import SpentError
 
 if TYPE_CHECKING:
     from pytest_recall.models.settings import Prices
@@ -75,7 +75,7 @@ class QuestionCalls:
         except MissError as error:
             if (spent := self.closed()) is not None:
                 raise SpentError(spent) from None
-            raise RecallError(str(error)) from None
+            raise RecallError(str(error)) from error
 
 
 def source_of(calls: Sequence[Call]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 from pytest_recall.files.coerce import typed
-from pytest_recall.replay.budget import SpentBudget
+from pytest_recall.replay.budget import SpentBudget, spent_text
 
 
 class RunStop(NamedTuple):
@@ -50,3 +50,15 @@ class RunStop(NamedTuple):
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
         """Read what `to_json` gave. Raises TypeError or ValueError."""
         return cls(**typed(cls, plain))
+
+
+class SpentError(BaseException):
+    """A call that must not begin, since the budget is spent.
+
+    It is no `Exception`, so that it is not taken for what became of a question: that one was not asked. `stop` is what
+    becomes of the run.
+    """
+
+    def __init__(self, spent: SpentBudget, *, in_ingest: bool = False) -> None:
+        super().__init__(spent_text(spent))
+        self.stop = RunStop.of_budget(spent, in_ingest=in_ingest)

@@ -20,6 +20,6 @@ def test_stretches_are_the_days_in_their_order(days: list[int], number: int) -> 
 def test_days_with_one_reason_are_one_sentence() -> None:
     left_out = [LeftOut(day, "no key") for day in range(1, 13)] + [LeftOut(20, "the reply is a refusal")]
     assert reasons(left_out) == [
-        "days 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more left out: no key; the same command asks again",
-        "day 20 left out: the reply is a refusal; the same command asks again",
+        "days 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more left out: no key; the same command asks them again",
+        "day 20 left out: the reply is a refusal; the same command asks it again",
     ]

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pytest_recall.datasets.repeats import Ingest, RepeatedResult
-    from pytest_recall.trials.run_stop import RunStop
 
 
 def floors_of(given: list[str]) -> dict[str, float]:
@@ -48,7 +47,7 @@ def findings_of(
     `floors` are those of the means by metric. Where a run `replays`, answers that are not recorded are left open; where
     it `keeps` questions that failed, these are not.
     """
-    from pytest_recall.files.wording import plural
+    from pytest_recall.files.wording import plural, same_command
 
     everything = result.summary.everything
     if everything.n and everything.failures == everything.n:
@@ -57,11 +56,11 @@ def findings_of(
     never = []
     if result.judged and len(result.undecided) == len(result.judged):
         told = f"the judge gave no verdict on {plural(len(result.judged), 'answer')}"
-        again = "correct it, and the same command judges them again"
+        again = same_command("judge", len(result.judged), again=True, first="correct it")
         never.append(RunFinding("nothing", f"{name}no answer was judged: {told}; {again}"))
     unfinished = [found for which, one in named.items() for found in _left(one, which, replays=replays)]
     if (left := result.wanted - len(result.ingests)) > 0:
-        told = f"{plural(left, 'ingest')} not begun; the same command begins {'it' if left == 1 else 'them'}"
+        told = f"{plural(left, 'ingest')} not begun; {same_command('begin', left)}"
         unfinished.append(RunFinding("left", f"{name}{told}"))
     if unfinished:
         return [*unfinished, *never]
@@ -87,64 +86,55 @@ def findings_of(
 
 def _nothing(result: RepeatedResult) -> str:
     """Return in a sentence that every question failed, and why the last one did."""
+    from pytest_recall.files.wording import same_command
+
     last = result.failed[-1].error
     asked, total = result.summary.everything.n, result.summary.total
     if asked == total:
         return f"nothing was measured: every question failed, the last one because of `{last}`; correct the memory"
     return (
         f"nothing was measured: every question failed, and the run stopped after {asked:,} of {total:,}, the last one"
-        f" because of `{last}`; correct the memory, and the same command asks all of them"
+        f" because of `{last}`; {same_command('ask', total, first='correct the memory')}"
     )
 
 
 def _failed(one: Ingest, name: str) -> Iterator[RunFinding]:
     """Yield how many questions the same command asks again, which failed or were not answered."""
-    from pytest_recall.files.wording import plural
+    from pytest_recall.files.wording import plural, same_command
 
     counts = {"failed": len(one.found.failed), "without an answer of the reader": len(one.found.unread)}
     told = [f"{plural(count, 'question')} {what}" for what, count in counts.items() if count]
     if told:
-        them = "it" if sum(counts.values()) == 1 else "them"
-        again = f"the same command asks {them} again, --keep-failed keeps {them}"
+        count = sum(counts.values())
+        again = f"{same_command('ask', count, again=True)}, --keep-failed keeps {'it' if count == 1 else 'them'}"
         yield RunFinding("lost", f"{name}{' and '.join(told)}; {again}")
 
 
 def _unjudged(one: Ingest, name: str) -> Iterator[RunFinding]:
     """Yield how many answers the same command judges again, on which there was no verdict."""
-    from pytest_recall.files.wording import plural
+    from pytest_recall.files.wording import plural, same_command
 
     undecided = 0 if one.judged is None else len(one.judged.undecided)
     if undecided:
-        again = f"the same command judges {'it' if undecided == 1 else 'them'} again"
+        again = same_command("judge", undecided, again=True)
         yield RunFinding("lost", f"{name}{plural(undecided, 'answer')} without a verdict of the judge; {again}")
 
 
 def _left(one: Ingest, name: str, *, replays: bool) -> Iterator[RunFinding]:
     """Yield which questions and answers of an ingest are open."""
-    from pytest_recall.files.wording import plural
+    from pytest_recall.files.wording import plural, same_command
+    from pytest_recall.results.stop_text import open_text
 
     unread = len(one.found.unread)
     left = 0 if one.judged is None else one.judged.left
     if unasked := one.found.total - len(one.found.trials):
-        since = _since(one.found.stop, "question")
-        yield RunFinding("left", f"{name}{plural(unasked, 'question')} not asked{since}; the same command asks them")
+        yield RunFinding("left", name + open_text(unasked, "question", one.found.stop))
     if one.judged is not None and left:
-        since = _since(one.judged.stop, "answer")
-        yield RunFinding("left", f"{name}{plural(left, 'answer')} not judged{since}; the same command judges them")
+        more = ", or go on to the others with --keep-failed"
+        yield RunFinding("left", name + open_text(left, "answer", one.judged.stop, "judge", more))
     if unread and replays:
-        told = f"{plural(unread, 'question')} without an answer of the reader; --record records them"
-        yield RunFinding("left", f"{name}{told}")
-
-
-def _since(stop: RunStop | None, item: str) -> str:
-    """Return why a run was stopped, to go on a line with, and what to do if that is not of the budget."""
-    from pytest_recall.results.stop_text import stop_text
-
-    if stop is None:
-        return ""
-    told = f", since {stop_text(stop, item)}"
-    lost = stop.cause == "undecided" and item == "answer"
-    return f"{told}; correct that, or go on to the others with --keep-failed" if lost else told
+        told = f"{plural(unread, 'question')} without an answer of the reader"
+        yield RunFinding("left", f"{name}{told}; {same_command('record', unread, options='with --record')}")
 
 
 def _lost(one: Ingest, floors: Mapping[str, float]) -> list[str]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pytest_recall.replay.budget import Meter
     from pytest_recall.replay.tape import CassetteMode
     from pytest_recall.trials.model_calls import RunModels
-    from pytest_recall.trials.run_journal import RunJournal
+    from pytest_recall.trials.question_run import QuestionRun
     from pytest_recall.trials.run_stop import RunStop
 
 
@@ -105,7 +105,7 @@ class AskedModels(NamedTuple):
     problems: Sequence[str] = ()
     """What could not be recorded so far."""
 
-    def try_judge(self, run: RunJournal) -> RunStop | None:
+    def try_judge(self, run: QuestionRun) -> RunStop | None:
         """Put known answers to the judges, and return why nothing may be asked. Raises RecallError."""
         return None if self.judge is None else run.try_judges(self.judge.ready, self.judge.calls.memory)
 

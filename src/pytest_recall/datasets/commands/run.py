@@ -220,7 +220,7 @@ class _Asking(NamedTuple):
 
 
 def run_membench(args: argparse.Namespace) -> int:
-    """Run `recall memory run`."""
+    """QuestionRun `recall memory run`."""
     from pytest_recall.datasets.cases import DatasetCases, dataset_of
     from pytest_recall.datasets.questions import LIMIT, SAMPLE, BenchFile
     from pytest_recall.memory.resolve import DEFAULT, resolve
@@ -265,13 +265,13 @@ def run_membench(args: argparse.Namespace) -> int:
 
 
 def _run_one(asking: _Asking, client: Client) -> int:
-    """Run one memory, print what it came to, and return the exit code."""
+    """QuestionRun one memory, print what it came to, and return the exit code."""
     from pytest_recall.datasets import datasets_text as render
     from pytest_recall.datasets.file import PUBLISHED
     from pytest_recall.datasets.reading_text import reading_lines, readings_json
     from pytest_recall.datasets.repeats import RepeatedResult
     from pytest_recall.datasets.repeats_text import ingest_lines, ingests_json
-    from pytest_recall.trials.run_journal import end_runs
+    from pytest_recall.trials.question_run import end_runs
 
     args = asking.args
     arguments = asking.arguments(client)
@@ -317,7 +317,7 @@ def _run_one(asking: _Asking, client: Client) -> int:
 
 
 def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
-    """Run memories one after the other, print one table, and return the worst of their exit codes.
+    """QuestionRun memories one after the other, print one table, and return the worst of their exit codes.
 
     What cannot be used is told before anything is asked. One that breaks later is told, and left out of the table.
     """
@@ -327,9 +327,9 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
     from pytest_recall.datasets.repeats import RepeatedResult
     from pytest_recall.files.errors import StoppedError, is_full, remedy_of, sentence_of
     from pytest_recall.files.sections import section_lines
-    from pytest_recall.files.wording import one_line
+    from pytest_recall.files.wording import one_line, same_command
     from pytest_recall.memory.selector import title
-    from pytest_recall.trials.run_journal import end_runs
+    from pytest_recall.trials.question_run import end_runs
 
     args, bench = asking.args, asking.bench
     runs = []
@@ -389,7 +389,7 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
             told = [f"{name}: {line}" for line in lines] if measured is None else ["", f"{name}:", *lines]
             print("\n".join(told))
     for name, why in broken.items():
-        say(f"{name}: not in the table, since it broke: {why}; the same command asks it again")
+        say(f"{name}: not in the table, since it broke: {why}; {same_command('ask', again=True)}")
     of_floors = [one.folder for measured in floors.values() for one in measured.values()]
     code = 2 if broken else max(codes)
     end_runs(code, [*(folder for _, _, folder in wanted), *of_floors])
@@ -448,12 +448,12 @@ def _asked(
     from pytest_recall.datasets.judged import judge_all
     from pytest_recall.datasets.membench_run import go_on, header_of
     from pytest_recall.datasets.repeats import Ingest, RepeatedResult
-    from pytest_recall.trials.run_journal import run_journal
+    from pytest_recall.trials.question_run import QuestionRun
 
     args, bench, _, meter = asking
     header = header_of(folder, bench, arguments, args.budget)
     with (
-        run_journal(folder, header, project()[1].redactor(os.environ).redacted) as run,
+        QuestionRun(folder, header, say, project()[1].redactor(os.environ).redacted) as run,
         asked_models(args, bench, folder, arguments, meter, number) as models,
     ):
         reader = models.reader
@@ -463,7 +463,6 @@ def _asked(
             run,
             arguments,
             allowed=args.memory_reset,
-            tell=say,
             keeps_failed=args.keep_failed,
             fresh=args.fresh,
             reader=reader,
@@ -477,7 +476,7 @@ def _asked(
         models.check_recorded()
         one = Ingest(folder, found)
         if (judge := models.judge) is not None and (found.answered or (found.trials and not args.reader)):
-            sat = judge_all(found, run, judge, threads=args.concurrency, keeps_failed=args.keep_failed, tell=say)
+            sat = judge_all(found, run, judge, threads=args.concurrency, keeps_failed=args.keep_failed)
             models.check_recorded()
             one = Ingest(folder, sat.found, judge.name, sat)
         floors = asking.floors if floor is None else {}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pytest_recall.cli.common import Commands, placeless, say
 from pytest_recall.files.duration import show_duration
 from pytest_recall.files.errors import RecallError, StoppedError
-from pytest_recall.files.wording import plural
+from pytest_recall.files.wording import plural, same_command
 from pytest_recall.horizon.commands.options import (
     ASKING,
     RANGE,
@@ -131,7 +131,7 @@ def run_create_persona(args: argparse.Namespace) -> int:
             code = _create(args, corpus.arcs_path, wanted, known, writer)
         except KeyboardInterrupt:
             kept = "nothing is written, replies are kept"
-            raise StoppedError(f"stopped; {kept}: run the same command again to resume") from None
+            raise StoppedError(f"stopped; {kept}: {same_command()}") from None
     if profile is not None and profile.persona.id != (id := corpus.persona.id):
         say(f"{args.profile}: persona.id: is {profile.persona.id!r}, and the persona's is {id!r}; write that there")
     return code
@@ -280,7 +280,7 @@ def run_generate(args: argparse.Namespace) -> int:
             return _write(args, days, len(plans), writer)
         except KeyboardInterrupt:
             kept = "whole days stay, replies are kept"
-            raise StoppedError(f"stopped; {kept}: run the same command again to resume") from None
+            raise StoppedError(f"stopped; {kept}: {same_command()}") from None
 
 
 def _write(args: argparse.Namespace, days: WantedDays, total: int, writer: AuthorOptions) -> int:
@@ -298,7 +298,7 @@ def _write(args: argparse.Namespace, days: WantedDays, total: int, writer: Autho
     for problem in done.stopped:
         say(problem)
     if done.stopped:
-        say("the days before it are complete and replies are kept; run the same command again to resume")
+        say(f"the days before it are complete and replies are kept; {same_command()}")
     return 2 if done.stopped else 0
 
 

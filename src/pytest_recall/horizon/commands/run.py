@@ -174,7 +174,7 @@ def add_bench(commands: Commands) -> None:
 def run_bench(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.models.input_log import watch
-    from pytest_recall.trials.run_journal import end_runs
+    from pytest_recall.trials.question_run import end_runs
 
     settle_published(args)
     _check(args)

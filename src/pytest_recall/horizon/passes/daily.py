@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 from pytest_recall.files.disk import read_text, write_text
 from pytest_recall.files.errors import StoppedError
 from pytest_recall.files.strict_yaml import block
+from pytest_recall.files.wording import same_command
 from pytest_recall.horizon.corpus import Corpus
 from pytest_recall.horizon.day_forms import ENDINGS, STEM, TOOL, Form, SavedCall, read_calls, read_turns, written
 from pytest_recall.horizon.passes.work import PassProgress, Work
@@ -102,7 +103,7 @@ def write_days(
     try:
         work.each(stretches, one)
     except KeyboardInterrupt:
-        raise StoppedError(f"{goes_on}: stopped; run the same command again to resume") from None
+        raise StoppedError(f"{goes_on}: stopped; {same_command()}") from None
     return sorted(left_out)
 
 
@@ -114,7 +115,8 @@ def reasons(left_out: Sequence[LeftOut]) -> list[str]:
     told = []
     for why, found in days.items():
         named = ", ".join(map(str, found[:10])) + (f" and {len(found) - 10:,} more" if len(found) > 10 else "")
-        told.append(f"{'day' if len(found) == 1 else 'days'} {named} left out: {why}; the same command asks again")
+        again = same_command("ask", len(found), again=True)
+        told.append(f"{'day' if len(found) == 1 else 'days'} {named} left out: {why}; {again}")
     return told
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from pytest_recall.files.errors import RecallError, StoppedError
-from pytest_recall.files.wording import plural
+from pytest_recall.files.wording import plural, same_command
 from pytest_recall.horizon.corpus import QUESTIONS, Corpus, Covered, QuestionFile, alone, kept_in
 from pytest_recall.horizon.facts import public_words
 from pytest_recall.horizon.lint import same_words
@@ -134,7 +134,7 @@ def write_questions(
                 file = _one(corpus, request, writer, covered, file, outcome, tell)
                 progress.step()
         except KeyboardInterrupt:
-            raise StoppedError(f"{path}: stopped; run the same command again to resume") from None
+            raise StoppedError(f"{path}: stopped; {same_command()}") from None
     return outcome
 
 
@@ -174,7 +174,7 @@ def _one(
             continue
         except ModelError as error:
             # What is wrong with the model is wrong with the next window as well.
-            raise RecallError(f"{named}: {error}; correct that, and run the same command again to resume") from None
+            raise RecallError(f"{named}: {error}; {same_command(first='correct that')}") from None
         if not proposed.whole:
             tell(f"{named}: the reply breaks off after {plural(len(proposed.items), 'question')}, kept all the same")
         for taken in take(proposed.items, shown):
@@ -189,7 +189,7 @@ def _one(
         problem = problem or "the reply has no question"
     if not rows:
         outcome.left_out.append(named)
-        tell(f"{named}: left out, {problem}; the same command asks again")
+        tell(f"{named}: left out, {problem}; {same_command('ask', again=True)}")
         return file
     first = next_number([*(str(row.raw.get("id")) for row in file.rows), *covered.ids])
     numbered = [{"id": question_id(persona.id, first + place), **row} for place, row in enumerate(rows)]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from pytest_recall.files.errors import RecallError, StoppedError
 from pytest_recall.files.json_lines import Appended, read_appended
+from pytest_recall.files.wording import same_command
 from pytest_recall.horizon.check import ground_of
 from pytest_recall.horizon.corpus import QUESTIONS, Corpus, QuestionFile
 from pytest_recall.horizon.facts import words
@@ -141,11 +142,11 @@ class Verification:
         try:
             work.each(left, one)
         except KeyboardInterrupt:
-            raise StoppedError(f"{self.journal}: stopped; run the same command again to resume") from None
+            raise StoppedError(f"{self.journal}: stopped; {same_command()}") from None
         for why in dict.fromkeys(failed.values()):
             of = [id for id, said in failed.items() if said == why]
             told = ", ".join(of[:5]) + (f" and {len(of) - 5:,} more" if len(of) > 5 else "")
-            tell(f"{told}: no verdict: {why}; the same command asks again")
+            tell(f"{told}: no verdict: {why}; {same_command('ask', len(of), again=True)}")
 
     def changes(self, chosen: Iterable[BenchQuestion]) -> dict[str, QuestionChange]:
         """Return what the verdicts change, by question."""

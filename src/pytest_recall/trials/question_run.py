@@ -1,23 +1,24 @@
-"""The journal of a run without pytest: begun or resumed at its first line, and ended however the run ends."""
+"""A run that asks questions without pytest: its journal is begun or resumed at its first line, and has its end."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from pytest_recall.cases.settings import DEFAULT_SETTINGS
 from pytest_recall.files.errors import STOPPED, RecallError, StoppedError
+from pytest_recall.files.wording import same_command
 from pytest_recall.models.inputs import end
 from pytest_recall.models.model_notes import NAME as NOTES
 from pytest_recall.models.model_notes import end_notes
-from pytest_recall.trials.drive import SpentError
 from pytest_recall.trials.journal import NAME, Journal, is_begun
 from pytest_recall.trials.memory_calls import MemoryModelCalls
+from pytest_recall.trials.model_calls import RunModels
 from pytest_recall.trials.record import WHOLE, Header
-from pytest_recall.trials.run_stop import RunStop
+from pytest_recall.trials.run_stop import RunStop, SpentError
 from pytest_recall.trials.texts_file import TextsFile
 
 REFUSED = 2
@@ -54,20 +55,28 @@ def questions_header(
     )
 
 
-class RunJournal:
-    """The journal in `folder`, of which nothing is written before `begin`. Its texts are beside it.
+class QuestionRun:
+    """A run in `folder`, of which nothing is written before `begin`; a context manager.
 
-    `redact` takes secrets out of a text, by default those of the environment.
+    Where Ctrl-C or an error ends the block, the journal says so; StoppedError is raised for Ctrl-C. `tell` takes
+    sentences for the user, and `redact` takes secrets out of a text, by default those of the environment.
     """
 
-    def __init__(self, folder: Path, header: Header, redact: Callable[[str], str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        header: Header,
+        tell: Callable[[str], None] = lambda sentence: None,
+        redact: Callable[[str], str] | None = None,
+    ) -> None:
         self.folder = folder
         self.header = header
-        self._redact = redact or DEFAULT_SETTINGS.redactor(os.environ).redacted
+        self.tell = tell
+        self.redact = redact or DEFAULT_SETTINGS.redactor(os.environ).redacted
         self._journal: Journal | None = None
 
     def begin(self) -> Journal:
-        """Return the journal, which is begun, or resumed where the folder has one.
+        """Return the journal, which is begun, or resumed where the folder has one. Its texts are beside it.
 
         Raises OSError, and RecallError if another process is writing it.
         """
@@ -88,8 +97,8 @@ class RunJournal:
     def try_judges(self, ready: Callable[[], None], calls: MemoryModelCalls) -> RunStop | None:
         """Put known answers to the judges, before anything else is paid for, and return why nothing may be asked.
 
-        The `calls` of a trial that fails are written down. Raises RecallError where a judge must not judge, which ends
-        the run.
+        The `calls` of a trial that fails are written down. Raises RecallError where a judge must not judge, which
+        ends the run.
         """
         try:
             ready()
@@ -102,16 +111,36 @@ class RunJournal:
             raise
         return None
 
+    def tell_unrecorded(self, calls: RunModels, names: Iterable[str], what: str) -> None:
+        """Say how many of the answers that are kept, by the `names` of their questions, have no recording."""
+        if unrecorded := calls.unrecorded(names):
+            verb = "is" if unrecorded == 1 else "are"
+            self.tell(
+                f"{self.folder}: {unrecorded:,} of the {what} {verb} not recorded; --fresh asks and records all of them"
+            )
+
     def end(self, exit_code: int, stop: RunStop | None = None) -> None:
         """Write how the run has ended, if it has written anything; only the first end counts. Raises OSError."""
         journal, self._journal = self._journal, None
         if journal is not None:
-            journal.end(exit_code, None if stop is None else stop._replace(detail=self._redact(stop.detail)))
+            journal.end(exit_code, None if stop is None else stop._replace(detail=self.redact(stop.detail)))
 
-    def close(self) -> None:
-        """Let go of the files; a journal without an end is of a run that was cut off."""
-        if self._journal is not None:
-            self._journal.close()
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if isinstance(error, KeyboardInterrupt):
+                self.end(STOPPED, RunStop("interrupted"))
+                raise StoppedError(f"{self.folder}: stopped; {same_command()}") from None
+            if isinstance(error, RecallError):
+                self.end(REFUSED, RunStop("error", str(error)))
+        finally:
+            # A journal without an end is of a run that was cut off.
+            if self._journal is not None:
+                self._journal.close()
 
 
 def end_runs(exit_code: int, folders: Iterable[Path]) -> None:
@@ -119,23 +148,3 @@ def end_runs(exit_code: int, folders: Iterable[Path]) -> None:
     for folder in folders if exit_code in WHOLE else ():
         end(folder)
         end_notes(folder / NOTES)
-
-
-@contextmanager
-def run_journal(folder: Path, header: Header, redact: Callable[[str], str] | None = None) -> Iterator[RunJournal]:
-    """Hand out the journal of a run, and write how the run ends that Ctrl-C or an error ends in this block.
-
-    `redact` takes secrets out of what an error says, by default those of the environment. Raises StoppedError for
-    Ctrl-C.
-    """
-    run = RunJournal(folder, header, redact)
-    try:
-        yield run
-    except KeyboardInterrupt:
-        run.end(STOPPED, RunStop("interrupted"))
-        raise StoppedError(f"{folder}: stopped; run the same command again to resume") from None
-    except RecallError as error:
-        run.end(REFUSED, RunStop("error", str(error)))
-        raise
-    finally:
-        run.close()
