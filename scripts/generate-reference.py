@@ -27,7 +27,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 import pytest_recall
-from pytest_recall import cli
+from pytest_recall import cli, ext, hookspec
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.check_commands import schema_of
 from pytest_recall.cases.settings import Settings
@@ -305,6 +305,76 @@ def name_part() -> Iterator[str]:
     yield ""
 
 
+def hook_part() -> Iterator[str]:
+    """Yield each hook that extensions implement."""
+    for name, spec in sorted(vars(hookspec).items()):
+        if name.startswith("pytest_recall_"):
+            yield from (
+                "",
+                f"### `{name}{inspect.signature(spec)}`",
+                "",
+                *textwrap.wrap(one_line(spec.__doc__ or ""), 118),
+            )
+
+
+def extension_part() -> Iterator[str]:
+    """Yield the names of the public interface: classes with their fields and methods, then functions and constants."""
+    found = {name: getattr(ext, name) for name in ext.__all__}
+    classes = {name: value for name, value in found.items() if isinstance(value, type)}
+    for name, value in classes.items():
+        yield from ("", f"### `{name}`", "", *(inspect.getdoc(value) or "").splitlines())
+        rows = [*field_rows(value), *method_rows(value)]
+        if rows:
+            yield from ("", "| name | is |", "| --- | --- |", *rows)
+    yield from ("", "### Functions and constants", "", "| name | is |", "| --- | --- |")
+    for name in ext.__all__:
+        value = found[name]
+        if inspect.isfunction(value):
+            yield f"| `{name}{parameters(value)}` | {cell(first_line(value.__doc__))} |"
+        elif isinstance(value, int):
+            yield f"| `{name}` | {value:,} |"
+    yield "| `hookimpl` | Marks a function as the implementation of a hook. |"
+    yield "| `Judge` | A judge as a case file has it: its name, or a mapping from its name to its arguments. |"
+
+
+def field_rows(cls: type) -> Iterator[str]:
+    """Yield a row for each public field of a class, with what is written at it."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
+    assert isinstance(body, ast.ClassDef)
+    for node, after in zip(body.body, [*body.body[1:], None], strict=True):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id[0] != "_":
+            kind = cell(ast.unparse(node.annotation))
+            yield f"| `{node.target.id}: {kind}` | {cell(one_line(text_of(after)))} |"
+
+
+def text_of(node: ast.stmt | None) -> str:
+    """Return the text that a statement is, such as what stands below a field; empty for any other statement."""
+    value = node.value if isinstance(node, ast.Expr) else None
+    return str(value.value) if isinstance(value, ast.Constant) else ""
+
+
+def method_rows(cls: type) -> Iterator[str]:
+    """Yield a row for each public method and property that a class itself has."""
+    for name, value in vars(cls).items():
+        if name.startswith("_") or name in getattr(cls, "_fields", ()):
+            continue
+        if isinstance(value, property):
+            yield f"| `{name}` | {cell(first_line(value.__doc__))} |"
+        elif inspect.isfunction(value) and value.__doc__:
+            yield f"| `{name}{parameters(value)}` | {cell(first_line(value.__doc__))} |"
+
+
+def parameters(function: Callable[..., Any]) -> str:
+    """Return what a function takes, by name."""
+    found = inspect.signature(function).parameters
+    return f"({', '.join(name for name in found if name != 'self')})"
+
+
+def first_line(doc: str | None) -> str:
+    """Return what a docstring says first."""
+    return one_line(inspect.cleandoc(doc or "").split("\n\n")[0])
+
+
 PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "options": option_part,
     "option-rules": rule_part,
@@ -324,6 +394,8 @@ PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "telemetry-agents": lambda: code_part(sorted({name for one in hosts.AGENTS for name in one.hosts + one.ports})),
     "repeatable-hosts": lambda: code_part(repeatable_calls.HOSTS),
     "names": name_part,
+    "extension-hooks": hook_part,
+    "extension-names": extension_part,
     "fixtures": fixture_part,
     "schemas": schema_part,
 }

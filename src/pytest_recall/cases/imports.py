@@ -115,14 +115,21 @@ class ImportedTest:
     """One test of the source, of which a case is made."""
 
     place: str
+    """`file:line`."""
     fields: dict[str, Any] = field(default_factory=dict)
+    """Those of the row of a case file, such as `input` and `expected`; not `id`, `judges`, `tags` and `notes`."""
     judges: list[Judge] = field(default_factory=list)
+    """Who decides on an answer; where there is none, those that the person names do."""
     notes: list[str] = field(default_factory=list)
+    """What else is known of it, for people."""
     tags: list[str] = field(default_factory=list)
+    """Words by which cases are chosen."""
     names: list[tuple[str, str, str]] = field(default_factory=list)
     """What the id may be made of, best first: from what, the text, and what tells it from others of that text."""
     remarks: list[Remark] = field(default_factory=list)
+    """What is left out of it, or differs."""
     dropped: tuple[str, str] | None = None
+    """What it is, and what to do about it, where it becomes no case."""
     judged: bool = True
     """Whether the source says by itself how the answer is judged, and be it in a way that cannot be carried over."""
 
@@ -310,7 +317,9 @@ class Document:
     """What a file holds."""
 
     name: str
+    """The file, as messages name it."""
     value: Any
+    """Plain values; of a table a list of rows, each a mapping of its columns to texts."""
     lines: Mapping[Keys, int]
     """The line of values by their path, at least of the outer ones."""
     files: Callable[[str, Document], Document] | None = None
@@ -341,8 +350,11 @@ class Node:
     """A value and where it stands."""
 
     value: Any
+    """Plain values."""
     document: Document
+    """What it is in."""
     path: Keys
+    """The keys and places that lead to it."""
 
     @property
     def place(self) -> str:
