@@ -42,7 +42,7 @@ from pytest_recall.metrics.retrieval import METRICS, Retrieval
 from pytest_recall.metrics.summary import RetrievalFold
 from pytest_recall.plugin import fixtures
 from pytest_recall.results.comparison import compare
-from pytest_recall.results.comparison_text import as_json as comparison_as_json
+from pytest_recall.results.comparison_text import comparison_report
 from pytest_recall.results.scorecard import summarize
 from pytest_recall.results.scorecard_text import as_json
 from pytest_recall.schedule.boxes import INTERVALS
@@ -416,7 +416,7 @@ def _scorecard_keys() -> list[str]:
 
 def _comparison_keys() -> list[str]:
     record = Record(header=_HEADER, trials=(Trial("a", Outcome.PASSED, seconds=1.0),))
-    plain = comparison_as_json(compare(record, record))
+    plain = comparison_report(compare(record, record)).facts
     return [*plain, *plain["base"], *plain["overall"], *plain["not_compared"], *plain["seconds"]]
 
 

@@ -71,7 +71,7 @@ def test_two_flips_are_no_drop(three: Path, inside: Recall) -> None:
     first, second, _ = names(three)
     done = inside(three, "compare", first, second)
     assert (done.code, done.err) == (0, "")
-    assert done.out.splitlines()[:15] == [
+    assert done.out.splitlines()[:17] == [
         f"BASE {first}: all cases, 2026-03-10, seed 2026-03-10",
         f"HEAD {second}: all cases, 2026-03-10, seed 2026-03-10",
         "24 cases with a verdict in both",
@@ -83,10 +83,12 @@ def test_two_flips_are_no_drop(three: Path, inside: Recall) -> None:
         "Could be chance: with as many flips, 24 cases can show a drop of 39.7 points or more (80 % power, level 1 %).",
         "",
         "passed in BASE, fails in HEAD (1):",
-        "  fees-3: contains: no “yes” in “no”",
+        "case    why                         where",
+        "fees-3  contains: no “yes” in “no”  eval/cases.yaml:19",
         "",
         "failed in BASE, passes in HEAD (1):",
-        "  loans-2",
+        "case     why                         where",
+        "loans-2  contains: no “yes” in “no”  eval/cases.yaml:85",
         "",
     ]
     assert files(three) == before
@@ -115,9 +117,9 @@ def test_json_and_markdown(three: Path, inside: Recall) -> None:
     done = inside(three, "compare", "previous", "latest", "--markdown")
     assert (done.code, done.out.splitlines()[0]) == (
         1,
-        "# Recall comparison: a drop is shown (all cases, scenario fees)",
+        r"# Recall comparison: a drop is shown \(all cases, scenario fees\)",
     )
-    assert "| `fees-0` | contains: no “yes” in “no” | eval/cases.yaml:1 |" in done.out
+    assert "| fees-0 | contains: no “yes” in “no” | eval/cases.yaml:1 |" in done.out
     assert inside(three, "compare", "previous", "latest", "--markdown", "--json").code == 2
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_recall.replay.exchange import Call, Tokens
 from pytest_recall.results.comparison import compare
-from pytest_recall.results.report import CaseStep, RecordedCalls, Report, Upstream, WrittenCase, fold
+from pytest_recall.results.report import CaseStep, RecordedCalls, RunReport, Upstream, WrittenCase, fold
 from pytest_recall.results.scorecard import LastPass, summarize
 from pytest_recall.schedule.forecast import forecast
 from pytest_recall.trials.record import Header, Record, SetApart
@@ -38,7 +38,7 @@ def answered(case_id: str, outcome: Outcome = Outcome.PASSED, text: str = "One p
 
 def report_of(
     trials: Iterable[Trial], *, head: Header | None = None, base: Iterable[Trial] = (), **more: Any
-) -> Report:
+) -> RunReport:
     """Return the report of a run of these trials, compared with one of the trials `base` if there are any."""
     every = list(trials)
     head = head or header(*((one.case_id, one.reason) for one in every), total=40)
@@ -52,7 +52,7 @@ def report_of(
     return fold(record, card, against=against, **given)
 
 
-def sample(**more: Any) -> Report:
+def sample(**more: Any) -> RunReport:
     """Return a report with a case of each kind: a regression, passes, fails, cases without a verdict, one not run."""
     row = Row(3, 2, date(2026, 3, 2), TODAY)
     judged = Verdict(

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given
 
+from pytest_recall.files.sections import report_lines, report_markdown
 from pytest_recall.judges.calibration import Calibration, JudgeKey
 from pytest_recall.metrics.agreement import Confusion
 from pytest_recall.replay.exchange import Call
 from pytest_recall.results.comparison import Comparison, compare
-from pytest_recall.results.comparison_text import as_json, markdown, summary, terminal
-from pytest_recall.results.scorecard_text import MAX_TERMINAL
+from pytest_recall.results.comparison_text import MAX_SHOWN, comparison_report, comparison_sections
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.trial import Judgement, Trial, Verdict, Vote
 from tests.helpers.samples import ERROR, FAILED, PASSED, WEAK, header, some_text, trial, unhurried
@@ -36,7 +37,23 @@ def compared(base: list[Trial], head: list[Trial], **more: Any) -> Comparison:
 
 def text(found: Comparison) -> str:
     """Return all that the terminal shows."""
-    return "\n".join(terminal(found))
+    return "\n".join(report_lines(comparison_report(found)))
+
+
+def markdown(found: Comparison) -> str:
+    """Return the comparison as a page."""
+    return report_markdown(comparison_report(found))
+
+
+def as_json(found: Comparison) -> Any:
+    """Return the comparison as plain JSON types."""
+    return comparison_report(found).facts
+
+
+def flipped(found: Comparison, title: str) -> Sequence[tuple[str, ...]]:
+    """Return the rows of the section of cases that flipped in one way."""
+    (section,) = [one for one in comparison_sections(found) if one.title == title]
+    return section.tables[0].rows
 
 
 def test_a_title_names_the_model_of_the_replies() -> None:
@@ -79,11 +96,10 @@ def test_cases_that_are_tried_several_times() -> None:
         "HEAD  3.0 of 4 passed: 75.0 % (99 %: 21.8 to 97.0 %)",
         "difference -20.0 points (99 %: -75.4 to +54.9), 2 pass less often now, 0 more often, p by sign flips 0.5",
     ]
-    assert "  b (4 → 1 of 5): contains: no “one pound”" in told
-    start = told.index("passes less often in HEAD (1):")
-    assert told[start + 1] == "  a (5 → 4 of 5)"
+    assert flipped(found, "passed in BASE, fails in HEAD (1)")[0][:2] == ("b (4 → 1 of 5)", "contains: no “one pound”")
+    assert flipped(found, "passes less often in HEAD (1)")[0][0] == "a (5 → 4 of 5)"
     assert "2 of 4 pairs are compared by how often they passed, on as many trials of both runs, the first ones." in told
-    assert "| `b` (4 → 1 of 5) | contains: no “one pound” |" in markdown(found)
+    assert r"| b \(4 → 1 of 5\) | contains: no “one pound” |" in markdown(found)
     plain = as_json(found)
     assert [one["tried"] for one in (*plain["lost"], *plain["fell"])] == [
         {"base": 4, "head": 1, "of": 5},
@@ -115,22 +131,16 @@ def test_a_rise_is_shown() -> None:
 
 
 def test_flips_are_listed_with_their_reasons_lost_ones_first() -> None:
-    told = text(
-        compared([trial("a", PASSED), trial("b", FAILED)], [trial("a", FAILED), trial("b", PASSED)])
-    ).splitlines()
-    start = told.index("passed in BASE, fails in HEAD (1):")
-    assert told[start : start + 5] == [
-        "passed in BASE, fails in HEAD (1):",
-        "  a: contains: no “one pound”",
-        "",
-        "failed in BASE, passes in HEAD (1):",
-        "  b",
-    ]
+    found = compared([trial("a", PASSED), trial("b", FAILED)], [trial("a", FAILED), trial("b", PASSED)])
+    titles = [one.title for one in comparison_sections(found) if "HEAD" in one.title]
+    assert titles == ["passed in BASE, fails in HEAD (1)", "failed in BASE, passes in HEAD (1)"]
+    assert flipped(found, titles[0])[0][:2] == ("a", "contains: no “one pound”")
+    assert flipped(found, titles[1])[0][0] == "b"
 
 
 def test_many_flips_are_cut() -> None:
     found = compared(cases(150, 150), cases(0, 150))
-    assert f"  and {150 - MAX_TERMINAL} more with --json" in text(found).splitlines()
+    assert f"{150 - MAX_SHOWN} more with --json" in text(found).splitlines()
     assert len(as_json(found)["lost"]) == 150
 
 
@@ -163,7 +173,7 @@ def test_a_drop_in_a_part_is_not_said_of_all() -> None:
     back = [trial(f"r{i}", FAILED if i < 10 else PASSED, scenario="rest") for i in range(20)]
     found = compared([*cases(12, 12, scenario="fees"), *rest], [*cases(0, 12, scenario="fees"), *back])
     assert "Over all cases it could be chance, but a drop is shown in scenario fees." in text(found)
-    assert markdown(found).startswith("# Recall comparison: a drop is shown (scenario fees)\n")
+    assert markdown(found).startswith("# Recall comparison: a drop is shown \\(scenario fees\\)\n")
 
 
 def test_a_rise_does_not_hide_a_drop_in_a_part() -> None:
@@ -172,7 +182,7 @@ def test_a_rise_does_not_hide_a_drop_in_a_part() -> None:
     found = compared([*cases(12, 12, scenario="fees"), *rest], [*cases(0, 12, scenario="fees"), *back])
     assert "A rise is shown: had nothing changed" in text(found)
     assert " A drop is shown in scenario fees." in text(found)
-    assert markdown(found).startswith("# Recall comparison: a drop is shown (scenario fees)\n")
+    assert markdown(found).startswith("# Recall comparison: a drop is shown \\(scenario fees\\)\n")
 
 
 def unfair() -> Comparison:
@@ -263,9 +273,9 @@ def test_text_from_outside_cannot_break_out(note: str, scenario: str) -> None:
     base = [trial("a", scenario=scenario), trial("b", scenario="other")]
     head = [trial("a", FAILED, verdicts=verdicts, scenario=scenario), trial("b", scenario="other")]
     found = compared(base, head)
-    (row,) = [line for line in markdown(found).splitlines() if line.startswith("| `a` |")]
+    (row,) = [line for line in markdown(found).splitlines() if line.startswith("| a |")]
     assert row.replace("\\|", "").count("|") == 4
-    assert not any(ord(c) < 32 for line in terminal(found) for c in line)
+    assert not any(ord(c) < 32 for line in text(found).splitlines() for c in line)
 
 
 def by_model(passed: int, of: int, model: str) -> list[Trial]:
@@ -289,9 +299,9 @@ def test_different_judges_are_told_before_any_figure_and_beside_what_is_shown() 
     (shown,) = [line for line in told if line.startswith("A drop is shown")]
     assert shown.endswith(" The judges are not the same in both, so that the difference may be theirs.")
     page = markdown(found).splitlines()
-    assert page[0] == "# Recall comparison: a drop is shown by different judges (all cases)"
+    assert page[0] == r"# Recall comparison: a drop is shown by different judges \(all cases\)"
     assert page.index(f"- {warning}") < next(i for i, line in enumerate(page) if "exact p" in line)
-    assert list(summary(found))[3] == warning
+    assert comparison_sections(found)[0].lines[3] == warning
     assert as_json(found)["other_judges"] == {
         "base": ("rubric, m, version v",),
         "head": ("rubric, n, version v",),

@@ -9,7 +9,7 @@ import pytest
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.replay.cassette_library import Layer, Library
 from pytest_recall.replay.exchange import Failure
-from pytest_recall.results.report import RecordedCalls, Report, Upstream
+from pytest_recall.results.report import RecordedCalls, RunReport, Upstream
 from pytest_recall.runs.report_files import ReportSources, report
 from pytest_recall.trials.journal import NAME, write_journal
 from pytest_recall.trials.record import Record
@@ -24,7 +24,7 @@ def library(place: Place) -> Library:
     return Library(place.cassettes, (Layer(place.cassettes, place.name(place.cassettes)),))
 
 
-def reported(place: Place, library: Library) -> Report:
+def reported(place: Place, library: Library) -> RunReport:
     """Return the report of the newest run."""
     sources = ReportSources(place=place, case_files=(), library=library, today=TODAY)
     return report(place.artifacts.runs()[-1], sources)

@@ -15,16 +15,14 @@ from pytest_recall.datasets.ranking_text import RANKED, interval_cell, ranking_l
 from pytest_recall.datasets.reading_text import HEAD as READING
 from pytest_recall.datasets.reading_text import read_by, reading_cells, reading_json
 from pytest_recall.datasets.reported import Reported
-from pytest_recall.files.sections import Section, TextTable
+from pytest_recall.files.sections import Report, Section, TextTable
 from pytest_recall.files.wording import (
     grid,
     listed,
-    markdown_grid,
     one_line,
     p_value,
     percent,
     plural,
-    prose,
     some,
 )
 from pytest_recall.memory.selector import title
@@ -277,26 +275,11 @@ def _spread(one: IngestSpread | None) -> dict[str, Any]:
     return {} if one is None else {"ingests": list(one.means), "deviation": one.deviation}
 
 
-def terminal(found: BenchComparison) -> Iterator[str]:
-    """Yield the comparison line by line, for a terminal."""
-    yield from _titles(found)
-    yield ""
-    yield from grid(_head(found), _rows(found))
-    yield ""
-    yield verdict(found)
-    yield from comparison_notes(found)
-
-
-def comparison_markdown(found: BenchComparison) -> str:
-    """Return the comparison as a Markdown page."""
-    lines = [
-        f"# Recall comparison: {headline(found)}",
-        "",
-        *(f"- {prose(text)}" for text in _titles(found)),
-        "",
-    ]
-    lines += [*markdown_grid(_head(found), list(_rows(found))), "", prose(verdict(found)), ""]
-    return "\n".join([*lines, *(f"- {prose(text)}" for text in comparison_notes(found)), ""])
+def comparison_report_of(found: BenchComparison) -> Report:
+    """Return the comparison of two memories: the tests of each metric, and how to read them."""
+    table = Section("", [comparison_table(found)], [verdict(found), *comparison_notes(found)])
+    sections = [Section("", lines=list(_titles(found))), table]
+    return Report(f"Recall comparison: {headline(found)}", sections, comparison_json(found))
 
 
 def headline(found: BenchComparison) -> str:

@@ -43,6 +43,36 @@ class Section(NamedTuple):
         return bool(self.tables or self.notes or self.lines or self.snippet)
 
 
+class Report(NamedTuple):
+    """What a command has found."""
+
+    headline: str
+    """What is shown, in a few words."""
+    sections: Sequence[Section]
+    facts: Any
+    """The same as plain JSON types."""
+
+
+def report_lines(report: Report) -> Iterator[str]:
+    """Yield the sections of a report for a terminal, with an empty line between them."""
+    for number, section in enumerate(one for one in report.sections if one.is_shown):
+        if number:
+            yield ""
+        if section.title:
+            yield f"{section.title}:"
+        yield from terminal_body(section)
+
+
+def report_markdown(report: Report) -> str:
+    """Return a report as a Markdown page."""
+    lines = [f"# {prose(report.headline)}", ""]
+    for section in report.sections:
+        if section.is_shown:
+            title = [f"## {cell(section.title[:1].upper() + section.title[1:])}", ""] if section.title else []
+            lines += [*title, *markdown_body(section), ""]
+    return "\n".join(lines)
+
+
 def section_lines(section: Section, *, markdown: bool = False) -> Iterator[str]:
     """Yield a section with its title, for a terminal or as Markdown."""
     yield f"## {cell(section.title)}" if markdown else section.title

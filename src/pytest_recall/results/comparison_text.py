@@ -1,25 +1,26 @@
-"""Render the comparison of two runs for terminals, as Markdown and as JSON."""
+"""Report the comparison of two runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_recall.files.wording import cell, code, grid, listed, one_line, p_value, percent, plural, prose
+from pytest_recall.files.sections import Report, Section, TextTable
+from pytest_recall.files.wording import listed, one_line, p_value, percent, plural
 from pytest_recall.judges import judges_text
 from pytest_recall.metrics.change import Change, ChangeSummary
 from pytest_recall.metrics.intervals import Interval
 from pytest_recall.models.reply_names import joined
 from pytest_recall.results import sentences
 from pytest_recall.results.comparison import Comparison, Pair
-from pytest_recall.results.page import MAX_MARKDOWN
-from pytest_recall.results.scorecard_text import MAX_TERMINAL
 from pytest_recall.schedule.boxes import DATASET, PROFILE, UNSCHEDULED
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import Spend
 from pytest_recall.trials.record import Header
 
 COLUMNS = ("cases", "BASE", "HEAD", "difference", "p, Holm", "drop it can show")
+MAX_SHOWN = 100
+"""Cases that flipped in one way that are listed."""
 MAX_JUDGES = 3
 """Judges of a run that are named; a set with many criteria has a version for each shape of them."""
 LEFT = {
@@ -31,73 +32,35 @@ LEFT = {
 }
 
 
-def terminal(found: Comparison) -> Iterator[str]:
-    """Yield the comparison line by line, for a terminal."""
-    yield from _titles(found)
-    yield _paired(found)
-    yield from _judged_otherwise(found)
-    yield ""
-    yield from _overall(found)
-    yield from _rectified(found)
-    yield verdict(found)
-    for name, pairs in _flips(found):
-        yield ""
-        yield f"{name} ({len(pairs)}):"
-        yield from (f"  {one_line(pair.case_id)}{_why(pair)}" for pair in pairs[:MAX_TERMINAL])
-        if len(pairs) > MAX_TERMINAL:
-            yield f"  and {len(pairs) - MAX_TERMINAL} more with --json"
-    for name, rows in tables(found):
-        yield ""
-        yield from grid((name, *COLUMNS), rows)
-    if found.by_scenario or found.by_dimension:
-        yield _family(found)
-    beside = list(_beside(found))
-    notes = list(_notes(found))
-    for lines in (beside, notes):
-        if lines:
-            yield ""
-            yield from lines
+def comparison_report(found: Comparison) -> Report:
+    """Return the comparison: what it came to, the cases that flipped, and what to know of it."""
+    return Report(f"Recall comparison: {headline(found)}", comparison_sections(found), _facts(found))
 
 
-def markdown(found: Comparison) -> str:
-    """Return the comparison as a Markdown page."""
-    lines = [f"# Recall comparison: {headline(found)}", ""]
-    lines += [f"- {prose(text)}" for text in summary(found, family=False)]
-    lines += ["", prose(verdict(found)), ""]
-    for name, pairs in _flips(found):
-        lines += [f"## {name[0].upper()}{name[1:]} ({len(pairs)})", "", "| case | why | where |", "| --- | --- | --- |"]
-        lines += [
-            f"| {code(pair.case_id)}{_times(pair)} | {cell(_note(pair))} | {cell(pair.head.where)} |"
-            for pair in pairs[:MAX_MARKDOWN]
-        ]
-        lines += ["", f"… and {len(pairs) - MAX_MARKDOWN} more with --json", ""] if len(pairs) > MAX_MARKDOWN else [""]
-    for name, rows in tables(found):
-        lines += [f"## By {name}", "", f"| {name} | {' | '.join(COLUMNS)} |", "| --- |" + " ---: |" * len(COLUMNS)]
-        lines += [f"| {' | '.join((cell(row[0]), *row[1:]))} |" for row in rows]
-        lines += [""]
-    if found.by_scenario or found.by_dimension:
-        lines += [prose(_family(found)), ""]
-    for title, texts in (("Beside the verdicts", _beside(found)), ("What to know", _notes(found))):
-        if told := [f"- {prose(text)}" for text in texts]:
-            lines += [f"## {title}", "", *told, ""]
-    return "\n".join(lines)
+def comparison_sections(found: Comparison, *, flips: bool = True) -> list[Section]:
+    """Return the sections of the comparison, with the cases that flipped or without them."""
+    compared = [*_titles(found), _paired(found), *_judged_otherwise(found)]
+    sections = [
+        Section("", lines=compared),
+        Section("", lines=[*_overall(found), *_rectified(found), verdict(found)]),
+        *(_flip_section(name, pairs) for name, pairs in (_flips(found) if flips else ())),
+    ]
+    if grouped := [TextTable("", (name, *COLUMNS), rows) for name, rows in _tables(found)]:
+        sections.append(Section("by scenario and dimension", grouped, [_family(found)]))
+    return [
+        *sections,
+        Section("beside the verdicts", lines=list(_beside(found))),
+        Section("what to know", lines=list(_notes(found))),
+    ]
 
 
-def summary(found: Comparison, *, family: bool = True) -> Iterator[str]:
-    """Yield what was compared, and what it came to over all cases, a sentence each; of the `family` of tests too."""
-    yield from _titles(found)
-    yield _paired(found)
-    yield from _judged_otherwise(found)
-    yield from _overall(found)
-    yield from _rectified(found)
-    if family and (found.by_scenario or found.by_dimension):
-        yield _family(found)
-
-
-def remarks(found: Comparison) -> Iterator[str]:
-    """Yield what stands beside the verdicts, and what to know of them."""
-    yield from _beside(found)
-    yield from _notes(found)
+def _flip_section(name: str, pairs: Sequence[Pair]) -> Section:
+    rows = [
+        (f"{one_line(pair.case_id)}{_times(pair)}", one_line(_note(pair), 140), pair.head.where)
+        for pair in pairs[:MAX_SHOWN]
+    ]
+    more = [f"{len(pairs) - MAX_SHOWN} more with --json"] if len(pairs) > MAX_SHOWN else []
+    return Section(f"{name} ({len(pairs)})", [TextTable("", ("case", "why", "where"), rows, texts=3)], more)
 
 
 # Sentences
@@ -107,7 +70,7 @@ def headline(found: Comparison) -> str:
     """Return what is shown, in a few words."""
     by = " by different judges" if found.other_judges else ""
     if found.drops:
-        return f"a drop is shown{by} ({listed(cell(name) for name in found.drops)})"
+        return f"a drop is shown{by} ({listed(found.drops)})"
     return f"a rise is shown{by}" if found.shown is ChangeSummary.RISE else "nothing is shown"
 
 
@@ -214,11 +177,6 @@ def _flips(found: Comparison) -> list[tuple[str, list[Pair]]]:
     return [(name, pairs) for name, pairs in flips if pairs]
 
 
-def _why(pair: Pair) -> str:
-    note = pair.head.note if pair.passed[0] else ""
-    return _times(pair) + (f": {one_line(note, 140)}" if note else "")
-
-
 def _note(pair: Pair) -> str:
     return pair.base.note or pair.head.note
 
@@ -227,7 +185,7 @@ def _times(pair: Pair) -> str:
     return "" if pair.tried is None else f" ({pair.tried[0]} → {pair.tried[1]} of {pair.tried[2]})"
 
 
-def tables(found: Comparison) -> list[tuple[str, list[tuple[str, ...]]]]:
+def _tables(found: Comparison) -> list[tuple[str, list[tuple[str, ...]]]]:
     """Return what it came to by scenario and by dimension, as rows under `COLUMNS`, where there are several."""
     named = (("scenario", found.by_scenario), ("dimension", found.by_dimension))
     return [(name, [_row(*item, found) for item in groups.items()]) for name, groups in named if groups]
@@ -332,7 +290,7 @@ def _range(interval: Interval, *, signed: bool = False) -> str:
     return f"{low} to {high}"
 
 
-def as_json(found: Comparison) -> dict[str, Any]:
+def _facts(found: Comparison) -> dict[str, Any]:
     """Return the comparison as plain JSON types; what is unknown is null, and shares lie in 0..1."""
     return {
         "version": 1,

@@ -205,7 +205,7 @@ class PassRate(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class RunReport:
     """A run with all that is known of its cases."""
 
     record: Record
@@ -244,7 +244,7 @@ def fold(
     standing: Forecast | None = None,
     against: Comparison | None = None,
     missing: Iterable[str] = (),
-) -> Report:
+) -> RunReport:
     """Return the report of a run; what a mapping lacks is not known."""
     results = {result.trial.case_id: result for result in card.results}
     pairs = {pair.case_id: pair for pair in against.pairs} if against is not None else {}
@@ -262,7 +262,7 @@ def fold(
         )
         for case_id, reason in reasons.items()
     ]
-    return Report(
+    return RunReport(
         record=record,
         card=card,
         entries=tuple(sorted(entries, key=_urgency)),

@@ -20,7 +20,16 @@ from pytest_recall.replay.wire_formats import answered, asked
 from pytest_recall.results.comparison import compare, named_apart
 from pytest_recall.results.gates import gates_of
 from pytest_recall.results.last_pass import RUNS
-from pytest_recall.results.report import CaseStep, RecordedCalls, Report, Upstream, WrittenCase, fold, steps_of, written
+from pytest_recall.results.report import (
+    CaseStep,
+    RecordedCalls,
+    RunReport,
+    Upstream,
+    WrittenCase,
+    fold,
+    steps_of,
+    written,
+)
 from pytest_recall.results.scorecard import Scorecard
 from pytest_recall.runs import finish
 from pytest_recall.runs.plan import read_cases
@@ -46,7 +55,7 @@ class ReportSources:
     today: date
 
 
-def report(run: Path, sources: ReportSources, base: Path | None = None) -> Report:
+def report(run: Path, sources: ReportSources, base: Path | None = None) -> RunReport:
     """Return the report of the run in the folder `run`, compared with the one in `base` if that is given.
 
     What lies around the journal may be gone or broken: then the report says so, and is made of the rest.

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.replay.exchange import Call
-from pytest_recall.results.report import RecordedCalls, Report, Upstream
+from pytest_recall.results.report import RecordedCalls, RunReport, Upstream
 from pytest_recall.results.report_page import data, run_page
 from pytest_recall.results.report_page.frame import LENGTHS, LIMIT, fitted, shown, well_formed
 from pytest_recall.results.report_page.run_page import EXCERPT, RunOrigin, duration, page, verdict
@@ -56,11 +56,11 @@ class _Parsed(HTMLParser):
         return " ".join(" ".join(self.texts).split())
 
 
-def parsed(report: Report, links: str = "") -> _Parsed:
+def parsed(report: RunReport, links: str = "") -> _Parsed:
     return _Parsed(page(report, JOURNAL, links))
 
 
-def one(text: str) -> Report:
+def one(text: str) -> RunReport:
     """Return a report of a regression in which `text` is whatever may be."""
     verdicts = (Verdict(passed=False, reason=text, judge=text or "x", model=text, version=text),)
     answer = Answer(text=text, passages=(Passage(text=text, source=text, score=1.0),))

@@ -12,7 +12,7 @@ from pytest_recall.replay.exchange import Call, Tokens
 from pytest_recall.results.cause_text import cause_words
 from pytest_recall.results.page import moved
 from pytest_recall.results.regressions_text import from_where, link
-from pytest_recall.results.report import CaseEntry, CaseStep, RecordedCalls, Report
+from pytest_recall.results.report import CaseEntry, CaseStep, RecordedCalls, RunReport
 from pytest_recall.results.report_page.frame import present, well_formed
 from pytest_recall.results.scorecard import CaseResult, FailureKind
 from pytest_recall.results.sentences import ran_line
@@ -45,7 +45,7 @@ def _cut(value: Any, length: int) -> Any:
     return [_cut(one, length) for one in value] if isinstance(value, list) else value
 
 
-def plain(report: Report, links: str) -> list[dict[str, Any]]:
+def plain(report: RunReport, links: str) -> list[dict[str, Any]]:
     """Return every case in the report's order; what is empty or unknown is left out."""
     return [present(_case(report.record.header, entry, links)) for entry in report.entries]
 
@@ -202,13 +202,13 @@ class Chart:
         return {"kind": self.kind, "title": self.title, "points": self.points, "options": self.options}
 
 
-def charts(report: Report) -> list[Chart]:
+def charts(report: RunReport) -> list[Chart]:
     """Return the charts of a run that have something to show."""
     scheduled = (_boxes, _due) if report.record.header.of_cases else ()
     return [chart for make in (_changes, _rates, *scheduled, _spend) for chart in make(report)]
 
 
-def _rates(report: Report) -> Iterator[Chart]:
+def _rates(report: RunReport) -> Iterator[Chart]:
     known = {name: rate for name, rate in report.rates.items() if rate.interval is not None}
     if not known:
         return
@@ -228,7 +228,7 @@ def _rates(report: Report) -> Iterator[Chart]:
     )
 
 
-def _changes(report: Report) -> Iterator[Chart]:
+def _changes(report: RunReport) -> Iterator[Chart]:
     found = report.against
     if found is None:
         return
@@ -249,7 +249,7 @@ def _changes(report: Report) -> Iterator[Chart]:
     )
 
 
-def _boxes(report: Report) -> Iterator[Chart]:
+def _boxes(report: RunReport) -> Iterator[Chart]:
     if report.standing is None:
         return
     counts = {f"box {box}": count for box, count in report.standing.boxes.items()}
@@ -268,7 +268,7 @@ def _boxes(report: Report) -> Iterator[Chart]:
     )
 
 
-def _due(report: Report) -> Iterator[Chart]:
+def _due(report: RunReport) -> Iterator[Chart]:
     standing = report.standing
     if standing is None or not (standing.overdue or any(standing.due.values())):
         return
@@ -286,7 +286,7 @@ def _due(report: Report) -> Iterator[Chart]:
     )
 
 
-def _spend(report: Report) -> Iterator[Chart]:
+def _spend(report: RunReport) -> Iterator[Chart]:
     called = {name or "(none)": spend for name, spend in report.spends.items() if spend.calls}
     if not called:
         return

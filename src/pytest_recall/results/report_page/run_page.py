@@ -12,7 +12,7 @@ from pytest_recall.results import comparison_text, sentences
 from pytest_recall.results.cause_text import cause_words
 from pytest_recall.results.page import COLUMNS, moved, notes, partial
 from pytest_recall.results.regressions_text import from_where, link, suspects_line
-from pytest_recall.results.report import CaseEntry, Report, scores
+from pytest_recall.results.report import CaseEntry, RunReport, scores
 from pytest_recall.results.report_page import data as render_cases
 from pytest_recall.results.report_page.data import charts, line, score
 from pytest_recall.results.report_page.frame import document
@@ -62,7 +62,7 @@ class RunFact(NamedTuple):
 
 
 def page(
-    report: Report,
+    report: RunReport,
     journal: str,
     links: str = "",
     stamp: str = "",
@@ -91,7 +91,7 @@ def page(
     )
 
 
-def lines(report: Report, benches: Sequence[Section] = ()) -> Iterator[str]:
+def lines(report: RunReport, benches: Sequence[Section] = ()) -> Iterator[str]:
     """Yield what the page says first of a run, for a terminal: how far it has come, and what to look at."""
     record = report.record
     yield f"{record.header.run}: {_of_questions(report) if benches else counts(report.card)}"
@@ -108,8 +108,10 @@ def lines(report: Report, benches: Sequence[Section] = ()) -> Iterator[str]:
     yield from (one_line(f"{kind}: {one.case_id}: {one.note or one.error}", 300) for kind, one in bad[:MOST])
     if len(bad) > MOST:
         yield f"and {len(bad) - MOST:,} more"
-    if (found := _against(report)) is not None and not benches:
-        yield from ("", found["verdict"], *found["summary"])
+    if report.against is not None and not benches:
+        yield ""
+        for section in comparison_text.comparison_sections(report.against, flips=False)[:2]:
+            yield from section.lines
     for section in benches:
         yield from ("", *section_lines(section))
 
@@ -123,7 +125,7 @@ _WORDS = {
 """What came of a question to a memory, in the words of its table, in which `failed` is without an answer."""
 
 
-def _of_questions(report: Report) -> str:
+def _of_questions(report: RunReport) -> str:
     """Return what the questions to a memory came to, each counted once."""
     found = report.card.counts
     return (
@@ -132,7 +134,7 @@ def _of_questions(report: Report) -> str:
     )
 
 
-def _values(report: Report, links: str, *, live: bool, benches: Sequence[Section]) -> dict[str, Any]:
+def _values(report: RunReport, links: str, *, live: bool, benches: Sequence[Section]) -> dict[str, Any]:
     record, card = report.record, report.card
     told = _of_questions(report) if benches else verdict(report)
     goes_on = live and record.exit_code is None
@@ -173,13 +175,13 @@ def _values(report: Report, links: str, *, live: bool, benches: Sequence[Section
     }
 
 
-def verdict(report: Report) -> str:
+def verdict(report: RunReport) -> str:
     """Return what came of the run in the words of the headline, each case counted once."""
     told = counts(report.card)
     return told[0].upper() + told[1:]
 
 
-def _counts(report: Report) -> list[tuple[str, str, str]]:
+def _counts(report: RunReport) -> list[tuple[str, str, str]]:
     """Return the kinds of cases, those to look at first: its name, its symbol, and how many there are in words."""
     card = report.card
     told = [(kind.value, counted(kind, len(found))) for kind, found in card.failures().items()]
@@ -193,7 +195,7 @@ def symbol(kind: str) -> str:
     return SYMBOLS.get(kind, SYMBOLS["failed"])
 
 
-def _facts(report: Report, origin: RunOrigin) -> list[RunFact]:
+def _facts(report: RunReport, origin: RunOrigin) -> list[RunFact]:
     """Return what a reader wants to know of the run itself; what is not known is said to be."""
     record = report.record
     header = record.header
@@ -220,7 +222,7 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
-def _so_far(report: Report) -> str:
+def _so_far(report: RunReport) -> str:
     """Return how far a run has come that has no end; it is unknown whether it will have one."""
     chosen, left = plural(len(report.record.header.picks), "chosen case"), len(report.card.not_run)
     return f"no end yet: {left:,} of {chosen} are to come, unless the run was cut off"
@@ -230,19 +232,19 @@ def _counted(count: int, outcome: str) -> str:
     return plural(count, outcome) if outcome == Outcome.ERROR.value else f"{count:,} {outcome}"
 
 
-def _mood(report: Report) -> str:
+def _mood(report: RunReport) -> str:
     """Return how the verdict looks: a run with failures, none of which is a regression, is neither good nor bad."""
     if report.regressions:
         return "bad"
     return "good" if all(entry.outcome in ("passed", "skipped") for entry in report.entries) else "mixed"
 
 
-def of_kind(report: Report, kind: FailureKind) -> list[CaseEntry]:
+def of_kind(report: RunReport, kind: FailureKind) -> list[CaseEntry]:
     """Return the cases that failed in one way, by id."""
     return [entry for entry in report.entries if entry.kind == kind.value]
 
 
-def _failed(report: Report, entry: CaseEntry, links: str) -> dict[str, Any]:
+def _failed(report: RunReport, entry: CaseEntry, links: str) -> dict[str, Any]:
     assert entry.result is not None
     trial = entry.result.trial
     touched = suspects_line(report.card, entry.result)
@@ -304,7 +306,7 @@ def _facets(entries: Iterable[CaseEntry]) -> Iterator[Facet]:
             yield Facet(name, label, sorted(counts.items()))
 
 
-def _against(report: Report) -> dict[str, Any] | None:
+def _against(report: RunReport) -> dict[str, Any] | None:
     found = report.against
     if found is None:
         return None
@@ -312,10 +314,7 @@ def _against(report: Report) -> dict[str, Any] | None:
         "base": found.base.run,
         "head": found.head.run,
         "verdict": comparison_text.verdict(found),
-        "summary": list(comparison_text.summary(found)),
-        "remarks": list(comparison_text.remarks(found)),
-        "tables": comparison_text.tables(found),
-        "columns": comparison_text.COLUMNS,
+        "sections": [one for one in comparison_text.comparison_sections(found, flips=False) if one.is_shown],
         "changed": [
             (name, [_changed(entry) for entry in report.entries if entry.flip == flip])
             for name, flip in (("Passed before and fails now", "lost"), ("Failed before and passes now", "gained"))
