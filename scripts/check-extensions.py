@@ -49,7 +49,7 @@ def check_importer(bin_: Path, work: Path) -> str:
     )
     found = json.loads(report)
     assert (found["found"], found["carried"], found["no_case"]) == (3, 2, 1), found
-    assert [one["what"] for one in found["remarks"]] == ["has no `user_input`"], found
+    assert [one["what"] for one in found["remarks"]] == ["its `user_input` is empty"], found
     return f"{found['carried']} of {found['found']} rows of {testset.name} became cases"
 
 

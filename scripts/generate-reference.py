@@ -19,6 +19,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -323,6 +324,8 @@ def extension_part() -> Iterator[str]:
     classes = {name: value for name, value in found.items() if isinstance(value, type)}
     for name, value in classes.items():
         yield from ("", f"### `{name}`", "", *(inspect.getdoc(value) or "").splitlines())
+        if "__init__" in vars(value) and not is_dataclass(value):
+            yield from ("", f"`{name}{parameters(vars(value)['__init__']).removesuffix(' -> None')}`")
         rows = [*field_rows(value), *method_rows(value)]
         if rows:
             yield from ("", "| name | is |", "| --- | --- |", *rows)
@@ -343,8 +346,17 @@ def field_rows(cls: type) -> Iterator[str]:
     assert isinstance(body, ast.ClassDef)
     for node, after in zip(body.body, [*body.body[1:], None], strict=True):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id[0] != "_":
-            kind = cell(ast.unparse(node.annotation))
+            usual = "" if node.value is None else f" = {default_of(node.value)}"
+            kind = cell(ast.unparse(node.annotation) + usual)
             yield f"| `{node.target.id}: {kind}` | {cell(one_line(text_of(after)))} |"
+
+
+def default_of(node: ast.expr) -> str:
+    """Return the default of a field as it is written, of a dataclass's `field` what its factory makes."""
+    factories = {"list": "[]", "dict": "{}"}
+    if isinstance(node, ast.Call):
+        return next((factories.get(ast.unparse(one.value), "...") for one in node.keywords), "...")
+    return ast.unparse(node)
 
 
 def text_of(node: ast.stmt | None) -> str:
@@ -365,9 +377,10 @@ def method_rows(cls: type) -> Iterator[str]:
 
 
 def parameters(function: Callable[..., Any]) -> str:
-    """Return what a function takes, by name."""
-    found = inspect.signature(function).parameters
-    return f"({', '.join(name for name in found if name != 'self')})"
+    """Return what a function takes and returns."""
+    found = inspect.signature(function)
+    own = [parameter for name, parameter in found.parameters.items() if name != "self"]
+    return cell(str(found.replace(parameters=own)).replace("'", ""))
 
 
 def first_line(doc: str | None) -> str:

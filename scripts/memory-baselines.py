@@ -23,7 +23,7 @@ from pytest_recall.cases.memory_part import QueryContext, Unit
 from pytest_recall.datasets.cases import DatasetCases, dataset_of, metrics_of
 from pytest_recall.datasets.datasets_text import SHOWN, summary_table
 from pytest_recall.datasets.membench import MembenchSummary, fold
-from pytest_recall.datasets.membench_run import arguments_of, go_on, header_of
+from pytest_recall.datasets.membench_run import arguments_of, ask_open_questions, header_of
 from pytest_recall.datasets.questions import SAMPLE, BenchFile, draw
 from pytest_recall.files.wording import markdown_grid
 from pytest_recall.memory.resolve import resolve
@@ -137,7 +137,7 @@ def samples(folder: Path) -> Iterator[str]:
             out = folder / dataset / memory
             arguments = arguments_of(bench, client)
             with QuestionRun(out, header_of(out, bench, arguments, None)) as run:
-                found = go_on(bench, client, run, arguments, allowed=False)
+                found = ask_open_questions(bench, client, run, arguments, allowed=False)
             table = summary_table(found.summary)
             yield from (f"### {memory} on {dataset}", "", *markdown_grid(table.head, table.rows), "")
 

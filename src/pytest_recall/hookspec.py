@@ -1,7 +1,7 @@
 """The hooks that extensions implement.
 
-A `conftest.py` and any plugin of pytest implement them as they do pytest's own. A package names its module in the
-entry-point group `pytest_recall`, by which the command `recall` finds it, and pytest where the plugin is on.
+A package names the module with its implementations in the entry-point group `pytest_recall`, by which the command
+`recall` finds it. pytest knows the hooks as well, so that a `conftest.py` and any of its plugins may implement them.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def test_what_fits_no_case_is_said_and_its_id_is_free_again() -> None:
     found = added(broken, whole)
     assert [case.id for case in found.cases] == ["open-on-sunday"]
     [remark] = found.remarks
-    assert remark.what == "its fields fit no case (Value error, give either `input` or `turns`)"
+    assert remark.what == "its fields fit no case (give either `input` or `turns`)"
     assert (remark.advice, remark.whole) == ("write it by hand", True)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.results.page import refusal
+from pytest_recall.results.scorecard_markdown import refusal
 from tests.cli.conftest import Recall
 from tests.cli.samples import CASES, recall, run_evals
 from tests.helpers.github import BOT, REPO, TOKEN, GitHub, failed

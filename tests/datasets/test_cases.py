@@ -14,7 +14,7 @@ import pytest
 from pytest_recall.cases.memory_part import MemoryPart, key_of
 from pytest_recall.datasets.cases import DatasetCases, dataset_of, read_bench
 from pytest_recall.datasets.file import Reader, open_dataset
-from pytest_recall.datasets.membench_run import MembenchResult, arguments_of, go_on, header_of
+from pytest_recall.datasets.membench_run import MembenchResult, arguments_of, ask_open_questions, header_of
 from pytest_recall.datasets.questions import BenchFile
 from pytest_recall.files import pace
 from pytest_recall.files.errors import RecallError
@@ -33,7 +33,7 @@ def bench(path: str = "sample", folder: Path = Path(), **given: Any) -> DatasetC
 def asked_all(found: DatasetCases, client: Client, folder: Path, tell: Callable[[str], None]) -> MembenchResult:
     arguments = arguments_of(found, client)
     with QuestionRun(folder, header_of(folder, found, arguments, None), tell) as run:
-        return go_on(found, client, run, arguments, allowed=False)
+        return ask_open_questions(found, client, run, arguments, allowed=False)
 
 
 def history(number: int, text: str = "") -> dict[str, Any]:

@@ -66,25 +66,67 @@ def test_an_importer_of_another_package_is_a_tool_like_those_that_are_shipped(fo
     assert "promptfoo" in shown
 
 
+HOOK = "from pytest_recall.ext import hookimpl\n\n@hookimpl\ndef pytest_recall_importers():\n    "
+
+
 @pytest.mark.parametrize(
     ("source", "sentence"),
     [
+        ("import nothing_there", "it cannot be loaded (ModuleNotFoundError: No module named 'nothing_there', "),
+        ("def", "it cannot be loaded (SyntaxError: invalid syntax (mine.py, line 1)"),
+        ("raise SystemExit(3)", "it cannot be loaded (SystemExit: 3, "),
+        (HOOK.replace("importers", "importer") + "return []", "`pytest_recall_importer` is no hook; did you mean"),
         (
-            "import nothing_of_this_name",
-            "recall: an extension cannot be imported (No module named 'nothing_of_this_name')",
+            HOOK.replace("()", "(config)") + "return []",
+            "PluginValidationError: Plugin 'mine' for hook 'pytest_recall_importers'",
         ),
-        (
-            "from pytest_recall.ext import hookimpl\n\n@hookimpl\ndef pytest_recall_importer():\n    return []\n",
-            "recall: an extension is not valid: ",
-        ),
-        (IMPORTER.replace("NAME", "promptfoo"), "recall: two extensions import `promptfoo`"),
+        (HOOK + "raise ValueError('x')", "`pytest_recall_importers` has a fault (ValueError: x, "),
+        (HOOK + "return ['a']", "`pytest_recall_importers` returns list, and no list of Importer"),
     ],
-    ids=["import", "hook", "name"],
+    ids=["import", "syntax", "exit", "name", "argument", "raises", "returns"],
 )
-def test_what_cannot_be_loaded_is_said_in_a_sentence(folder: Path, source: str, sentence: str) -> None:
+def test_an_extension_with_a_fault_is_named_and_alone(folder: Path, source: str, sentence: str) -> None:
     package(folder, "mine", source)
+    (folder / "rows.json").write_text(json.dumps([{"input": "Open?", "expected_output": "no"}]), encoding="utf-8")
+    code, out, error = run(folder, "pytest_recall", "import", "deepeval", "rows.json", "--default-judge", "exact")
+    assert (code, "input: Open?" in out) == (0, True)
+    assert error.startswith(f"recall: the extension of mine is left out: {sentence}")
+    assert run(folder, "pytest_recall", "--help")[0] == 0
+
+
+def test_a_tool_of_two_packages_is_refused_and_both_are_named(folder: Path) -> None:
+    package(folder, "mine", IMPORTER.replace("NAME", "promptfoo"))
     code, out, error = run(folder, "pytest_recall", "import", "promptfoo", "rows.json")
-    assert (code, out, error.count("\n"), error.startswith(sentence)) == (2, "", 1, True)
+    assert (code, out) == (2, "")
+    assert error == "recall: `promptfoo` is imported by pytest-recall and by mine; uninstall one of them\n"
+    assert run(folder, "pytest_recall", "import", "--help")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ("return None", "has a fault: `convert` returns NoneType, and no ImportedSet"),
+        ("raise SystemExit(0)", "has a fault (SystemExit: 0, "),
+        ("raise RecallError()", "refuses it, and does not say why"),
+        (
+            "import json\n    json.loads('x')",
+            "has a fault (JSONDecodeError: Expecting value: ",
+        ),
+        (
+            "ImportedSet(options, 'x').add(ImportedTest(place='a', fields={'id': 'x'}, judges=['exact']))",
+            "has a fault (ValueError: `fields` has no `id`",
+        ),
+    ],
+    ids=["nothing", "exit", "refusal", "within", "id"],
+)
+def test_a_fault_of_convert_is_a_sentence_with_its_line(folder: Path, body: str, sentence: str) -> None:
+    source = IMPORTER.replace("NAME", "mine").replace("import ImportedSet", "import RecallError, ImportedSet")
+    a, b = source.index("    into = "), source.index("@hookimpl")
+    package(folder, "mine", f"{source[:a]}    {body}\n\n\n{source[b:]}")
+    code, out, error = run(folder, "pytest_recall", "import", "mine", "rows.json")
+    assert (code, out, error.count("\n")) == (2, "", 1)
+    assert error.startswith(f"recall: rows.json: the importer `mine` {sentence}")
+    assert "mine.py:" in error or "fault (" not in error
 
 
 @pytest.mark.parametrize("options", [(), ("-p", "recall")], ids=["off", "on"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from pytest_recall.results.of_change_text import of_change_json, of_change_lines, of_change_markdown
-from pytest_recall.results.page import markdown
 from pytest_recall.results.scorecard import Scorecard
+from pytest_recall.results.scorecard_markdown import markdown
 from pytest_recall.results.sentences import first_line
 from pytest_recall.trials.record import Record
 from tests.helpers.samples import PASSED, row

@@ -9,8 +9,8 @@ import pytest
 
 from pytest_recall.replay.exchange import Call
 from pytest_recall.results import sentences
-from pytest_recall.results.page import MAX_MARKDOWN, MAX_OPEN, markdown
 from pytest_recall.results.scorecard import LastPass
+from pytest_recall.results.scorecard_markdown import MAX_MARKDOWN, MAX_OPEN, markdown
 from pytest_recall.trials.trial import Answer
 from tests.helpers.samples import ERROR, FAILED, PASSED, row, trial
 from tests.results.runs import A_RUN, again, graded, run

@@ -14,8 +14,8 @@ from pytest_recall.forge.comment import Detail, Verdicts, decide
 from pytest_recall.forge.post import Posting, standing, waiting
 from pytest_recall.replay.exchange import Call, Tokens
 from pytest_recall.results import regressions_text
-from pytest_recall.results.page import markdown, refusal
 from pytest_recall.results.scorecard import CaseText, LastPass, Scorecard
+from pytest_recall.results.scorecard_markdown import markdown, refusal
 from pytest_recall.results.scorecard_text import annotation_lines, terminal
 from pytest_recall.trials.record import Record, ReplaySummary
 from pytest_recall.trials.trial import Answer, Trial

@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import json
 
-from pytest_recall.ext import Document, ImportedSet, ImportedTest, Importer, ImportOptions, RecallError, hookimpl, word
+from pytest_recall.ext import Document, ImportedSet, ImportedTest, Importer, ImportOptions, Node, RecallError, hookimpl
 
 
 def convert(document: Document, options: ImportOptions) -> ImportedSet:
     """Return what becomes of the rows of a testset. Raises RecallError if it is none."""
-    if not isinstance(document.value, list):
-        raise RecallError(f"{document.name}:1: is no list of rows; save the testset with `to_csv` or `to_jsonl`")
+    rows = list(document.root.each())
+    if not rows or not all(isinstance(row.value, dict) and "user_input" in row.value for row in rows):
+        raise RecallError(f"{document.name}:1: is no list of rows with `user_input`; --map names another column")
     into = ImportedSet(options, "ragas")
-    for row in document.root.each():
-        test = ImportedTest(place=row.place, judged=False)
-        question = row.text("user_input")
-        if question:
-            test.fields["input"] = question
-            test.names = [("user_input", question, "")]
-        else:
-            test.drop("has no `user_input`", f"say with --map which column holds it{row.keys}")
-        if reference := row.text("reference"):
-            test.fields["expected"] = reference
-        if contexts := row.value.get("reference_contexts"):
-            test.fields["evidence"] = json.loads(contexts) if isinstance(contexts, str) else contexts
-        if synthesizer := word(row.text("synthesizer_name")):
-            test.tags = [synthesizer]
-        into.add(test)
+    for row in rows:
+        into.add(test_of(row))
     return into
+
+
+def test_of(row: Node) -> ImportedTest:
+    """Return what becomes of a row."""
+    question = row.text("user_input")
+    test = ImportedTest(place=row.place, fields={"input": question}, names=[("user_input", question, "")], judged=False)
+    if not question:
+        test.drop("its `user_input` is empty", "write what is asked")
+    if reference := row.text("reference"):
+        test.fields["expected"] = reference
+    contexts = row.value.get("reference_contexts")
+    try:
+        texts = json.loads(contexts) if isinstance(contexts, str) and contexts else contexts
+    except ValueError:
+        test.left("`reference_contexts` that are no JSON", "write them as `evidence`")
+    else:
+        test.fields["evidence"] = texts or []
+    return test
 
 
 @hookimpl

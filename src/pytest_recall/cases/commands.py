@@ -12,7 +12,7 @@ import tomllib
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile
@@ -25,8 +25,8 @@ from pytest_recall.cases.requirement import (
     recorded,
 )
 from pytest_recall.cases.settings_file import read_settings
-from pytest_recall.cli.common import Commands, command, journals, placeless
-from pytest_recall.cli.extensions import extensions
+from pytest_recall.cli.common import Commands, command, journals, placeless, say
+from pytest_recall.cli.extensions import UnusedExtension, extensions
 from pytest_recall.files.disk import write_bytes, write_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Artifacts, find_case_files, own_case_file, patterns_in
@@ -291,27 +291,55 @@ def _propose_testpaths() -> None:
 
 IMPORT_DETAILS = """\
 Files that FILE names are read if they are in its folder. No code is run, and nothing is fetched.
+Packages add tools: docs/reference/extensions.md says how.
 
 Without -o, the cases go to standard output and the report to standard error. Exits with 0 if all was
 carried over, with 1 if something was left out, which the report names, and with 2 if no case was made.
 """
 
 
-def importers() -> dict[str, Importer]:
-    """Return the importers of all extensions by the names of their tools. Raises RecallError for a name of two."""
-    found: dict[str, Importer] = {}
-    for one in (one for some in reversed(extensions().hook.pytest_recall_importers()) for one in some):
-        if one.name in found:
-            raise RecallError(f"two extensions import `{one.name}`; uninstall the package of one of them")
-        found[one.name] = one
-    return found
+class Importers(NamedTuple):
+    """The importers of all extensions."""
+
+    by_name: dict[str, Importer]
+    """By the name of the tool."""
+    refused: dict[str, str]
+    """Why a tool of this name is not imported: that two packages would."""
+    left_out: tuple[str, ...]
+    """The extensions that are not used, and why."""
+
+
+def importers() -> Importers:
+    """Return the importers that this environment has. One with a fault takes no other with it."""
+    from pytest_recall.cases.imports import Importer
+
+    loaded, homes = extensions(), dict[str, list[str]]()
+    by_name: dict[str, Importer] = {}
+    for package, returned in loaded.call("pytest_recall_importers"):
+        one = [returned] if isinstance(returned, Importer) else returned
+        if not isinstance(one, list | tuple) or not all(isinstance(item, Importer) for item in one):
+            what = f"`pytest_recall_importers` returns {type(returned).__name__}, and no list of Importer"
+            loaded.left_out.append(UnusedExtension(package, what))
+            continue
+        for item in one:
+            by_name[item.name] = item
+            homes.setdefault(item.name, []).append(package)
+    refused = {
+        name: f"`{name}` is imported by {' and by '.join(packages)}; uninstall one of them"
+        for name, packages in homes.items()
+        if len(packages) > 1
+    }
+    kept = {name: one for name, one in by_name.items() if name not in refused}
+    return Importers(kept, refused, tuple(dict.fromkeys(map(str, loaded.left_out))))
 
 
 def add_import(commands: Commands) -> None:
     """Add the command."""
     found = importers()
-    width = max(map(len, found), default=0)
-    listed = "".join(f"  {name:<{width}}  {one.about}\n" for name, one in found.items())
+    about = {**{name: one.about for name, one in found.by_name.items()}, **found.refused}
+    width = max(map(len, about), default=0)
+    listed = "".join(f"  {name:<{width}}  {about[name]}\n" for name in about)
+    listed += "".join(f"\n{why}\n" for why in found.left_out)
     parser = placeless(
         commands,
         "import",
@@ -319,7 +347,7 @@ def add_import(commands: Commands) -> None:
         run_import,
         f"tools:\n{listed}\n{IMPORT_DETAILS}",
     )
-    parser.add_argument("tool", choices=tuple(found), help="the tool that the set is of")
+    parser.add_argument("tool", choices=tuple(about), help="the tool that the set is of")
     parser.add_argument("file", type=Path, metavar="FILE", help="the file of the set")
     parser.add_argument(
         "-o", "--out", type=Path, metavar="CASES", help="write a case file, .yaml or .jsonl, which is not there yet"
@@ -376,7 +404,12 @@ def run_import(args: argparse.Namespace) -> int:
         names=names_of(args.map),
         delimiter=delimiter_of(args.delimiter),
     )
-    made = import_set(importers()[args.tool], Path.cwd() / args.file, args.file.as_posix(), options)
+    found = importers()
+    for why in found.left_out:
+        say(why)
+    if args.tool in found.refused:
+        raise RecallError(found.refused[args.tool])
+    made = import_set(found.by_name[args.tool], Path.cwd() / args.file, args.file.as_posix(), options)
     rows = [case.row for case in made.cases]
     shown = output is None and not args.dry_run
     if rows and output is not None and not args.dry_run:

@@ -25,6 +25,8 @@ MAX_FILES = 200
 MAX_DEPTH = 100
 _LINES_DEPTH = 8
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:\n]|[^\s\[\]{},:"]+')
+TABLES = (".csv", ".tsv")
+"""How the names of tables end; the cells of the second are parted by tabs."""
 _DELIMITERS = (";", "\t", "|", ",")
 _NAMES = {"\t": "tab"}
 _TEXT = (".txt", ".md", ".j2")
@@ -54,12 +56,13 @@ def read_document(path: Path, name: str, delimiter: str = ",") -> Document:
             return _json(text, name)
         case ".jsonl" | ".ndjson":
             return _json_lines(text, name)
-        case ".csv":
-            return _csv(text, name, delimiter)
+        case ".csv" | ".tsv":
+            tabs = suffix == ".tsv" and delimiter == ","
+            return _csv(text, name, "\t" if tabs else delimiter)
         case _ if suffix in _TEXT:
             return Document(name=name, value=text, lines={(): 1})
         case _:
-            raise RecallError(f"{name}: `{suffix}` is not read; known: .yaml, .yml, .json, .jsonl, .csv")
+            raise RecallError(f"{name}: `{suffix}` is not read; known: .yaml, .yml, .json, .jsonl, .csv, .tsv")
 
 
 class Folder:

@@ -9,32 +9,40 @@ from pathlib import Path
 from typing import Any
 
 from pytest_recall.cases.case_file import CaseFile
-from pytest_recall.cases.foreign_file import Folder, read_document, with_columns
+from pytest_recall.cases.foreign_file import TABLES, Folder, read_document, with_columns
 from pytest_recall.cases.imports import ImportedSet, Importer, ImportOptions, Judge, Remark
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.disk import create_text, read_text, write_text
-from pytest_recall.files.errors import RecallError
+from pytest_recall.files.errors import RecallError, fault_text
 from pytest_recall.files.json_lines import as_lines
 from pytest_recall.files.strict_yaml import block
 from pytest_recall.files.validation import MAX_PROBLEMS
-from pytest_recall.files.wording import one_line, plural
+from pytest_recall.files.wording import plural
 
 ENDINGS = (".yaml", ".yml", ".jsonl")
 
 
 def import_set(importer: Importer, path: Path, name: str, options: ImportOptions) -> ImportedSet:
     """Return what becomes of the set in a file, called `name`. Raises RecallError if it cannot be read."""
-    if options.delimiter != "," and path.suffix.lower() != ".csv":
-        raise RecallError(f"--delimiter: {name} is no table (.csv), whose cells it could part; leave it out")
+    if options.delimiter != "," and path.suffix.lower() not in TABLES:
+        raise RecallError(f"--delimiter: {name} is no table (.csv, .tsv), whose cells it could part; leave it out")
     document = replace(read_document(path, name, options.delimiter), files=Folder(path, name).read)
     document = with_columns(document, options.names)
     try:
         made = importer.convert(document, options)
-    except RecallError:
+    except KeyboardInterrupt:
         raise
-    except Exception as error:  # It may be anyone's code.
-        why = one_line(f"{type(error).__name__}: {error}")
-        raise RecallError(f"{name}: the importer `{importer.name}` has a fault ({why}); tell its authors") from error
+    except RecallError as error:
+        if error.messages:
+            raise
+        raise RecallError(f"{name}: the importer `{importer.name}` refuses it, and does not say why") from None
+    except BaseException as error:  # It may be anyone's code.
+        code = getattr(importer.convert, "__code__", None)
+        why = fault_text(error, "" if code is None else code.co_filename)
+        raise RecallError(f"{name}: the importer `{importer.name}` has a fault ({why})") from error
+    if not isinstance(made, ImportedSet):
+        what = f"returns {type(made).__name__}, and no ImportedSet"
+        raise RecallError(f"{name}: the importer `{importer.name}` has a fault: `convert` {what}")
     for case in list(made.cases):
         if not _reads_back(case.row):
             made.refuse(case, "holds what a case file cannot", "write it by hand")

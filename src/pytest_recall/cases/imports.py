@@ -85,7 +85,9 @@ class Remark:
     """What became of one thing that was imported."""
 
     place: str
+    """`file:line`."""
     what: str
+    """What it is about."""
     advice: str
     """What to do instead."""
     case: str = ""
@@ -101,8 +103,11 @@ class ImportedCase:
     """A test that became a case: the row of a case file, and where its id was taken from."""
 
     row: Mapping[str, Any]
+    """As the case file has it."""
     place: str
+    """`file:line`."""
     named_by: str
+    """What its id was taken from."""
 
     @property
     def id(self) -> str:
@@ -202,11 +207,18 @@ class ImportedSet:
     Its cases have the scenario that the `options` name, else `scenario`.
     """
 
+    cases: list[ImportedCase]
+    """The tests that became cases."""
+    remarks: list[Remark]
+    """What is left out or differs, in the order in which it was found."""
+    found: int
+    """How many tests there were."""
+
     def __init__(self, options: ImportOptions, scenario: str) -> None:
         self.options = options
         self.scenario = options.scenario or scenario
-        self.cases: list[ImportedCase] = []
-        self.remarks: list[Remark] = []
+        self.cases = []
+        self.remarks = []
         self.found = 0
         self._namer = Namer()
 
@@ -220,7 +232,7 @@ class ImportedSet:
         self.remarks.append(Remark(place=place, what=what, advice=advice, left=left))
 
     def add(self, draft: ImportedTest) -> None:
-        """Make a case of a draft, or note why it is none. Raises RecallError for more than `MAX_CASES`."""
+        """Make a case of a test, or note why it is none. Raises RecallError for more than `MAX_CASES`."""
         self.found += 1
         if self.found > MAX_CASES:
             raise RecallError(f"{draft.place}: makes more than {MAX_CASES:,} cases; import it in parts")
@@ -230,19 +242,22 @@ class ImportedSet:
         if draft.dropped:
             self._drop(draft)
             return
+        if draft.fields.keys() & {"id", "judges", "tags", "notes"}:
+            raise ValueError("`fields` has no `id`, `judges`, `tags` and `notes`: these are given by the test itself")
         named_by, case_id = self._namer.name(draft.names, self.found)
         row = {"id": case_id, "scenario": self.scenario, "dimension": self.options.dimension, **draft.fields}
         lacks = [f"left out in the import: {what}" for what in dict.fromkeys(r.what for r in draft.remarks if r.left)]
         notes = "\n".join([*draft.notes, *lacks])
         row |= {"judges": draft.judges, "tags": list(dict.fromkeys(draft.tags)), "notes": notes}
-        row = {name: row[name] for name in FIELDS if row.get(name) not in (None, "", [])}
+        row = {name: row[name] for name in dict.fromkeys((*FIELDS, *row)) if row.get(name) not in (None, "", [])}
         try:
             Case.model_validate(row)
         except ValidationError as error:
             self._namer.free(case_id)
             first = error.errors(include_url=False)[0]
             where = ".".join(str(part) for part in first["loc"][:2])
-            draft.drop(f"its {where or 'fields'} fit no case ({one_line(first['msg'], 80)})", "write it by hand")
+            why = one_line(first["msg"].removeprefix("Value error, "), 80)
+            draft.drop(f"its {where or 'fields'} fit no case ({why})", "write it by hand")
             self._drop(draft)
             return
         self.cases.append(ImportedCase(row=row, place=draft.place, named_by=named_by))

@@ -132,7 +132,7 @@ COMMANDS: Mapping[str, str | Group] = {
 EXAMPLES = """\
 typical steps:
   recall init                       write a first eval set, which runs offline
-  recall import promptfoo FILE      or make one of a set of promptfoo, deepeval or inspect_ai
+  recall import TOOL FILE           or make one of a set of another tool
   pytest -p recall eval             run today's slice of it and keep the schedule
   recall status                     how the cases stand, and what is due when
   recall schedule select            see a slice without running it

@@ -1,4 +1,4 @@
-"""QuestionRun a memory over the questions of a dataset without pytest, and keep a journal of its trials."""
+"""Run a memory over the questions of a dataset without pytest, and keep a journal of its trials."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def header_of(folder: Path, bench: DatasetCases, arguments: Arguments, budget: f
     )
 
 
-def go_on(
+def ask_open_questions(
     bench: DatasetCases,
     client: Client,
     run: QuestionRun,

@@ -125,3 +125,16 @@ def message_of(error: BaseException, *, named: bool = True) -> str:
     if named:
         told = (f"{type(one).__name__}: {one_line(str(one)) or 'no message'}" for one in single_errors(error))
     return "; ".join(dict.fromkeys(told))
+
+
+def fault_text(error: BaseException, file: str = "") -> str:
+    """Return in words what an exception of others' code says, and where: in `file`, if it came through that."""
+    frames = []
+    at = error.__traceback__
+    while at is not None:
+        frames.append((at.tb_frame.f_code.co_filename, at.tb_lineno))
+        at = at.tb_next
+    places = [frame for frame in frames if frame[0] == file] or frames
+    said = f": {error}" if str(error) else ""
+    where = f", {places[-1][0]}:{places[-1][1]}" if places else ""
+    return one_line(f"{type(error).__name__}{said}{where}", 400)

@@ -25,9 +25,9 @@ from pytest_recall.forge.hosts import GitHub, GitLab
 from pytest_recall.forge.push import Remote, drop_old_runs, push, push_recordings
 from pytest_recall.results import regressions_text, scorecard_text
 from pytest_recall.results.last_pass import on_record_at
-from pytest_recall.results.page import refusal
 from pytest_recall.results.regressions_text import suspects_line
 from pytest_recall.results.scorecard import CaseResult, FailureKind, Scorecard, blocking, troubles, waivable
+from pytest_recall.results.scorecard_markdown import refusal
 from pytest_recall.runs import finish
 from pytest_recall.runs.ci import CiJob, job_of
 from pytest_recall.runs.evidence import REFS, ref_of, runs_of

@@ -61,7 +61,7 @@ class Breaker:
             with suppress(OSError):  # The other processes then count for themselves.
                 write_text(self._file, json.dumps({arm: stop.to_json() for arm, stop in self._stops.items()}))
 
-    def closed(self, arm: str) -> RunStop | None:
+    def stop_of(self, arm: str) -> RunStop | None:
         """Return why the agent under test, or a baseline, is not asked any more; None if it is."""
         if arm not in self._stops and self._follows and self._file.exists():
             self._take_in_others()
@@ -80,7 +80,7 @@ class Breaker:
     def leave_out(self, item: pytest.Item) -> None:
         """Skip a case that would be asked in vain. Raises pytest's own exception for that."""
         state = state_of(item)
-        if (stop := self.closed(state.arm)) is not None:
+        if (stop := self.stop_of(state.arm)) is not None:
             state.unasked, state.outcome = stop, Outcome.SKIPPED
             pytest.skip(f"not run: {outage_line(stop, state.arm)}")
 

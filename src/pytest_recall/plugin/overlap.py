@@ -120,7 +120,7 @@ class Overlap:
         return (yield)
 
     def _look_ahead(self, item: CaseItem, nextitem: pytest.Item | None) -> None:
-        is_out = self._breaker is not None and self._breaker.closed(item.state.arm) is not None
+        is_out = self._breaker is not None and self._breaker.stop_of(item.state.arm) is not None
         if is_out or self._manager.spent_out is not None:
             return
         for upcoming in self._upcoming(item, nextitem):

@@ -39,7 +39,7 @@ def leave_page(config: Any, error: BaseException) -> None:
     if not os.environ.get("CI") or hasattr(config, "workerinput") or any(getattr(option, one, None) for one in only):
         return
     from pytest_recall.plugin.options import place_of
-    from pytest_recall.results.page import refusal
+    from pytest_recall.results.scorecard_markdown import refusal
     from pytest_recall.runs.ci import append_summary
 
     with suppress(RecallError, OSError):

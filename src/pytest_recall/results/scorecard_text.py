@@ -16,7 +16,8 @@ from pytest_recall.files.wording import grid, listed, one_line
 from pytest_recall.models.reply_names import joined
 from pytest_recall.results import gates_text, regressions_text, sentences
 from pytest_recall.results.of_change_text import of_change_json, of_change_lines
-from pytest_recall.results.page import (
+from pytest_recall.results.scorecard import CaseResult, FailureKind, Scorecard, is_incomplete
+from pytest_recall.results.scorecard_markdown import (
     COLUMNS,
     MAX_MARKDOWN,
     OPEN,
@@ -26,7 +27,6 @@ from pytest_recall.results.page import (
     notes,
     partial,
 )
-from pytest_recall.results.scorecard import CaseResult, FailureKind, Scorecard, is_incomplete
 from pytest_recall.results.sections import report_sections
 from pytest_recall.results.sentences import counted, headline
 from pytest_recall.results.standing import OF_BASE

@@ -220,7 +220,7 @@ class _Asking(NamedTuple):
 
 
 def run_membench(args: argparse.Namespace) -> int:
-    """QuestionRun `recall memory run`."""
+    """Run `recall memory run`."""
     from pytest_recall.datasets.cases import DatasetCases, dataset_of
     from pytest_recall.datasets.questions import LIMIT, SAMPLE, BenchFile
     from pytest_recall.memory.resolve import DEFAULT, resolve
@@ -265,7 +265,7 @@ def run_membench(args: argparse.Namespace) -> int:
 
 
 def _run_one(asking: _Asking, client: Client) -> int:
-    """QuestionRun one memory, print what it came to, and return the exit code."""
+    """Run one memory, print what it came to, and return the exit code."""
     from pytest_recall.datasets import datasets_text as render
     from pytest_recall.datasets.file import PUBLISHED
     from pytest_recall.datasets.reading_text import reading_lines, readings_json
@@ -317,7 +317,7 @@ def _run_one(asking: _Asking, client: Client) -> int:
 
 
 def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
-    """QuestionRun memories one after the other, print one table, and return the worst of their exit codes.
+    """Run memories one after the other, print one table, and return the worst of their exit codes.
 
     What cannot be used is told before anything is asked. One that breaks later is told, and left out of the table.
     """
@@ -446,7 +446,7 @@ def _asked(
     """
     from pytest_recall.datasets.asking import at_once_of
     from pytest_recall.datasets.judged import judge_all
-    from pytest_recall.datasets.membench_run import go_on, header_of
+    from pytest_recall.datasets.membench_run import ask_open_questions, header_of
     from pytest_recall.datasets.repeats import Ingest, RepeatedResult
     from pytest_recall.trials.question_run import QuestionRun
 
@@ -457,7 +457,7 @@ def _asked(
         asked_models(args, bench, folder, arguments, meter, number) as models,
     ):
         reader = models.reader
-        found = go_on(
+        found = ask_open_questions(
             bench,
             client,
             run,

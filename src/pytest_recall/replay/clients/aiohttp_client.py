@@ -165,7 +165,7 @@ class _Calls:
             if call is None:
                 return await original(reader, *args, **kwargs)
             if isinstance(call, _Played):
-                return await call.go_on(reader)
+                return await call.ask_open_questions(reader)
             with call:
                 return await original(reader, *args, **kwargs)
 
@@ -303,7 +303,7 @@ class _Played:
         lines += (f"{name}: {value}" for name, value in headers if name.lower() not in _FRAMING)
         self._protocol.data_received("\r\n".join([*lines, "", ""]).encode("latin-1", "replace"))
 
-    async def go_on(self, reader: Any) -> None:
+    async def ask_open_questions(self, reader: Any) -> None:
         """Let `reader`, which someone waits for, have the next piece, or what the body had ended with."""
         chunk = next(self._chunks, None)
         if chunk is not None:

@@ -10,11 +10,11 @@ from typing import Any
 from pytest_recall.files.wording import percent, plural
 from pytest_recall.replay.exchange import Call, Tokens
 from pytest_recall.results.cause_text import cause_words
-from pytest_recall.results.page import moved
 from pytest_recall.results.regressions_text import from_where, link
 from pytest_recall.results.report import CaseEntry, CaseStep, RecordedCalls, RunReport
 from pytest_recall.results.report_page.frame import present, well_formed
 from pytest_recall.results.scorecard import CaseResult, FailureKind
+from pytest_recall.results.scorecard_markdown import moved
 from pytest_recall.results.sentences import ran_line
 from pytest_recall.results.unproven_text import unproven_text
 from pytest_recall.trials.cost import Bill

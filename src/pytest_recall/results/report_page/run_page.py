@@ -10,13 +10,13 @@ from pytest_recall.files.sections import Section, section_lines
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.results import comparison_text, sentences
 from pytest_recall.results.cause_text import cause_words
-from pytest_recall.results.page import COLUMNS, moved, notes, partial
 from pytest_recall.results.regressions_text import from_where, link, suspects_line
 from pytest_recall.results.report import CaseEntry, RunReport, scores
 from pytest_recall.results.report_page import data as render_cases
 from pytest_recall.results.report_page.data import charts, line, score
 from pytest_recall.results.report_page.frame import document
 from pytest_recall.results.scorecard import NOT_RUN, FailureKind
+from pytest_recall.results.scorecard_markdown import COLUMNS, moved, notes, partial
 from pytest_recall.results.sections import STANDING_OPEN, report_sections
 from pytest_recall.results.sentences import counted, counts, pass_rate
 from pytest_recall.trials import cost_text
