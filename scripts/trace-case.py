@@ -25,10 +25,11 @@ from typing import Any
 
 import pytest
 
+import pytest_recall
 from pytest_recall.replay.origin import is_importing
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = f"{ROOT / 'src' / 'pytest_recall'}{os.sep}"
+PACKAGE = f"{Path(pytest_recall.__file__).parent}{os.sep}"
 CASES = ("membership-flatmate-moved-out", "answers.cases.yaml::openai-late-trailer")
 IS_FUNCTION = 0x1  # CO_OPTIMIZED: the bodies of modules and classes are without it.
 
