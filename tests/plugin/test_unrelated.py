@@ -112,7 +112,7 @@ class TestOff:
         result = checkout.pytester.run(sys.executable, "-c", script)
         assert result.ret == 0
         plugin = [f"pytest_recall.plugin.{name}" for name in ("fixtures", "stash", "switch")]
-        assert result.outlines[-1] == str(["pytest_recall", "pytest_recall.plugin", *plugin])
+        assert result.outlines[-1] == str(["pytest_recall", "pytest_recall.hookspec", "pytest_recall.plugin", *plugin])
 
     def test_marked_tests_are_ordinary_tests(self, pytester: pytest.Pytester) -> None:
         checkout = ECHOING.with_files({"eval/rubric.yaml": "owner: us\n", "test_marked.py": MARKED}).at(pytester)
@@ -218,7 +218,8 @@ class TestSwitch:
         lines = [json.loads(line) for line in (checkout.path / "imported.txt").read_text().splitlines()]
         assert [are_many for are_many, _ in lines] == [True] * (2 if "-n1" in args else 1)
         # What pytest loads as a plugin it may rewrite, and does with some of its releases.
-        first = {"pytest_recall", *(f"pytest_recall.plugin{name}" for name in ("", ".stash", ".switch"))}
+        plugin = (f"pytest_recall.plugin{name}" for name in ("", ".stash", ".switch"))
+        first = {"pytest_recall", "pytest_recall.hookspec", *plugin}
         assert all(set(rewritten) <= first for _, rewritten in lines)
 
     def test_an_override_is_the_last_word(self, checkout: Checkout) -> None:
