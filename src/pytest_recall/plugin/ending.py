@@ -399,7 +399,9 @@ class Ending:
         from pytest_recall.results.gates import gates_of
 
         files = [file for file in plan.files.values() if not file.reason]
-        cases = {case.id: (case.scenario, case.dimension) for case in read_cases(files)} | self._run.collection.late
+        cases = {
+            case.id: (case.scenario, case.dimension) for case in read_cases(files)
+        } | self._run.collection.marked_tests
         gates = gates_of(record, plan.rubric, cases, plan.rows)
         if gates and not plan.unscheduled:  # Questions of datasets have scenarios that are not read here.
             rubric = plan.place.name(plan.place.rubric)

@@ -25,6 +25,7 @@ from pytest_recall.plugin.options import is_worker
 from pytest_recall.plugin.pytest_internals import terminal_writer, was_debugged
 from pytest_recall.plugin.session_stats import CollectedTests, Money, SessionLog, SessionLoop, Unrecorded
 from pytest_recall.plugin.stash import ATTACHED, CRASHED, RERUN, RUN, data_of
+from pytest_recall.plugin.worker_payload import CollectionPayload
 from pytest_recall.results.sentences import slice_line
 from pytest_recall.runs.plan import Plan
 from pytest_recall.trials.baselines import case_and_baseline
@@ -191,34 +192,31 @@ class Run:
     # What was chosen
 
     def first_collection_payload(self) -> str:
-        """Return, once, what only a worker finds out, and what the journal should know soon; empty if nothing."""
+        """Return as text, once, what only a worker finds out, and what the journal should know soon; else nothing."""
         sent, self.collection.sent = self.collection.sent, True
-        return (
-            ""
-            if sent or not (self.collection.late or self.waits or self.collection.settled)
-            else json.dumps(self.collection_payload())
+        payload = self.collection_payload()
+        return "" if sent or payload.is_empty else payload.to_text()
+
+    def collection_payload(self) -> CollectionPayload:
+        """Return what this process has found out by collecting."""
+        settled = self.collection.settled
+        return CollectionPayload(
+            marked_tests=self.collection.marked_tests,
+            nodes=self.collection.nodes,
+            cases=sorted(self.plan.cases) if self.waits else [],
+            settled=None if settled is None else sorted(settled),
         )
 
-    def collection_payload(self) -> dict[str, Any]:
-        """Return what a worker has found out by collecting, as plain JSON types."""
-        return {
-            "late": self.collection.late,
-            "nodes": self.collection.nodes,
-            "cases": sorted(self.plan.cases) if self.waits else [],
-            "settled": None if self.collection.settled is None else sorted(self.collection.settled),
-        }
-
-    def merge_collection(self, payload: Mapping[str, Any]) -> None:
-        """Merge the `collection_payload` of the first worker that has some; all of them find the same."""
-        if self.collection.informed or not (payload["late"] or payload["cases"] or payload["settled"] is not None):
+    def merge_collection(self, payload: CollectionPayload) -> None:
+        """Take the payload of the first worker that has found something."""
+        if self.collection.informed or payload.is_empty:
             return
         self.collection.informed = True
-        late = {case_id: (names[0], names[1]) for case_id, names in payload["late"].items()}
-        self.collection.nodes = payload["nodes"]
-        if late or payload["cases"]:
-            self.choose_from(payload["cases"], late)
-        if payload["settled"] is not None:
-            self.settle(set(payload["settled"]))
+        self.collection.nodes = payload.nodes
+        if payload.marked_tests or payload.cases:
+            self.choose_from(payload.cases, payload.marked_tests)
+        if payload.settled is not None:
+            self.settle(set(payload.settled))
         self.amend()
         self._announce()
 
@@ -256,7 +254,7 @@ class Run:
 
     def choose_from(self, case_ids: Iterable[str], late: dict[str, tuple[str, str]]) -> None:
         """Choose again, from all of `case_ids` if the choice waited, else from the `late` ones as well."""
-        self.collection.late = late
+        self.collection.marked_tests = late
         plan = self.plan.declaring(late)
         if self.waits:
             self.plan = replace(plan, cases=frozenset(case_ids)).choosing()
@@ -394,7 +392,7 @@ class Run:
             return
         data = data_of(report)
         if "collection" in data:
-            self.merge_collection(json.loads(data["collection"]))
+            self.merge_collection(CollectionPayload.from_text(data["collection"]))
         if "unpaid" in data:
             self.money.unpaid.setdefault(data["unpaid"], set()).add(report.nodeid)
         given = data.get("trials")
@@ -443,7 +441,7 @@ class Run:
             if case_id is not None:
                 self.other_failures.cases.add(node_id)
             if case_id is not None and not self._attempts[case_id, ""]:
-                case = TrialCase(case_id, *self.collection.late.get(case_id, ("", "")))
+                case = TrialCase(case_id, *self.collection.marked_tests.get(case_id, ("", "")))
                 self._append(
                     make_trial(case, Result(Outcome.ERROR, error=error, ended_by="crash")), node_id.partition("::")[0]
                 )

@@ -54,7 +54,7 @@ class CollectedTests:
     """What only collection finds."""
 
     def __init__(self) -> None:
-        self.late: dict[str, tuple[str, str]] = {}
+        self.marked_tests: dict[str, tuple[str, str]] = {}
         """Marked tests, by the ids of their cases, with scenario and dimension."""
         self.nodes: dict[str, str] = {}
         """The ids of the cases of marked tests, by node id."""

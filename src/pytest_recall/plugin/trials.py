@@ -292,7 +292,7 @@ def trial_of(item: pytest.Item, result: Result, *, with_calls: bool = True) -> T
     if isinstance(item, CaseItem):
         case = TrialCase.of(item.case)
     else:
-        scenario, dimension = run.collection.late.get(case_id, ("", ""))
+        scenario, dimension = run.collection.marked_tests.get(case_id, ("", ""))
         case = TrialCase(case_id, scenario, dimension, marks.fingerprint(item))
     result = result.clean(item.config.stash[CASSETTES].redactor.redacted)
     calls = _calls(item, case, result)

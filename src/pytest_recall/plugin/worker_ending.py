@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from pytest_recall.plugin import judging, unrecorded
 from pytest_recall.plugin.stash import CASSETTES
+from pytest_recall.plugin.worker_payload import WorkerPayload
 
 if TYPE_CHECKING:
     import pytest
@@ -32,23 +32,22 @@ class WorkerEnding:
         if "recall_errors" in output:
             return
         manager = run.config.stash[CASSETTES]
-        payload = {
-            **run.collection_payload(),
-            "problems": [*manager.problems, *manager.player.strays],
-            "notes": run.log.notes,
-            "halted": run.log.halted,
-            "unrecorded": run.unrecorded.to_json(),
-            "calls": [call.to_json() for call in manager.calls],
-            "alone": run.money.alone,
-            "looped": run.money.looped,
-            "batched": run.money.batched,
-            "deselected": {
-                case_id: named for case_id, named in run.collection.deselected.items() if case_id in run.plan.reasons
-            },
-            "passed_over": sorted(run.collection.passed_over),
-            "judged": sorted(run.judged),
-        }
-        output["recall"] = json.dumps(payload)
+        deselected = run.collection.deselected
+        payload = WorkerPayload(
+            collection=run.collection_payload(),
+            problems=[*manager.problems, *manager.player.strays],
+            notes=run.log.notes,
+            halted=run.log.halted,
+            unrecorded=run.unrecorded.to_json(),
+            calls=[call.to_json() for call in manager.calls],
+            alone=run.money.alone,
+            looped=run.money.looped,
+            batched=run.money.batched,
+            deselected={case_id: named for case_id, named in deselected.items() if case_id in run.plan.reasons},
+            passed_over=sorted(run.collection.passed_over),
+            judged=sorted(run.judged),
+        )
+        output["recall"] = payload.to_text()
 
     def summary(self, reporter: pytest.TerminalReporter) -> None:
         """Print nothing: the controller does."""

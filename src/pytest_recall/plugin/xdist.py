@@ -12,6 +12,7 @@ import pytest
 from pytest_recall.plugin import start
 from pytest_recall.plugin.options import has_state, today, usage_errors
 from pytest_recall.plugin.stash import FOREIGN, RUN
+from pytest_recall.plugin.worker_payload import WorkerPayload
 from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.trial import Row
 
@@ -104,23 +105,23 @@ def _debrief(node: Any, run: Run) -> None:
     output = getattr(node, "workeroutput", {})
     for error in output.get("recall_errors", ()):
         run.log.refuse(error)
-    given = output.get("recall")
-    if given is None:
+    text = output.get("recall")
+    if text is None:
         return
-    found = json.loads(given)
-    run.log.trouble(found["problems"])
-    run.log.note(*found["notes"])
-    run.log.halt(found["halted"])
-    run.unrecorded.update(found["unrecorded"])
-    run.money.calls += map(Call.from_json, found["calls"])
-    run.money.alone.update(found["alone"])
-    run.money.looped.update(found["looped"])
-    run.money.batched.update(found["batched"])
-    run.judged.update(found["judged"])
-    run.collection.deselected.update(found["deselected"])
-    if found["passed_over"]:
-        run.plan = run.plan.declaring(found["passed_over"])
+    payload = WorkerPayload.from_text(text)
+    run.log.trouble(payload.problems)
+    run.log.note(*payload.notes)
+    run.log.halt(payload.halted)
+    run.unrecorded.update(payload.unrecorded)
+    run.money.calls += map(Call.from_json, payload.calls)
+    run.money.alone.update(payload.alone)
+    run.money.looped.update(payload.looped)
+    run.money.batched.update(payload.batched)
+    run.judged.update(payload.judged)
+    run.collection.deselected.update(payload.deselected)
+    if payload.passed_over:
+        run.plan = run.plan.declaring(payload.passed_over)
         run.amended = True
-    run.merge_collection(found)
-    if found["late"] or found["cases"]:
+    run.merge_collection(payload.collection)
+    if payload.collection.marked_tests or payload.collection.cases:
         run.collected([])
