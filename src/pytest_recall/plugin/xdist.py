@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_recall.plugin import start
 from pytest_recall.plugin.options import has_state, today, usage_errors
+from pytest_recall.plugin.plan_payload import plan_to_text
 from pytest_recall.plugin.stash import FOREIGN, RUN
 from pytest_recall.plugin.worker_payload import WorkerPayload
 from pytest_recall.replay.exchange import Call
-from pytest_recall.trials.trial import Row
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
@@ -28,7 +25,7 @@ class Controller:
 
     def pytest_configure_node(self, node: Any) -> None:
         """Send the plan to a worker that is about to start."""
-        _brief(node)
+        _send_plan(node)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
@@ -46,10 +43,10 @@ class Controller:
     def pytest_testnodedown(self, node: Any) -> None:
         """Take in what a worker has found out; one that died says nothing."""
         if any(key.startswith("recall") for key in getattr(node, "workeroutput", ())):
-            _debrief(node, start.ensure_run(self._config))
+            _take_findings(node, start.ensure_run(self._config))
 
 
-def _brief(node: Any) -> None:
+def _send_plan(node: Any) -> None:
     """Send the plan to a worker, as far as it needs it: the slice, and rows that may still be wanted."""
     node.workerinput["recall_foreign"] = [str(path) for path in node.config.stash.get(FOREIGN, ())]
     run = node.config.stash.get(RUN, None)
@@ -58,38 +55,9 @@ def _brief(node: Any) -> None:
         if not has_state(node.config):
             return
         run = start.wake(node.config, [])
-    plan = run.plan
-    if plan.rubric.rate_limits:
+    if run.plan.rubric.rate_limits:
         _share(run, node.workerinput["workercount"])
-    picks = () if run.waits else plan.full_slice
-    chosen = {pick.case_id for pick in picks}
-
-    def sent(rows: Mapping[str, Row]) -> dict[str, Any]:
-        needed = (one for one in rows.items() if run.waits or one[0] in chosen or one[0] not in plan.declared)
-        return {case_id: row.to_json() for case_id, row in needed}
-
-    node.workerinput["recall"] = json.dumps(
-        {
-            "root": str(plan.place.root),
-            "eval_dir": str(plan.place.eval_dir),
-            "artifacts": None if plan.place.artifacts_folder is None else str(plan.place.artifacts_folder),
-            "context": {**plan.context._asdict(), "date": plan.context.date.isoformat()},
-            "rubric": plan.rubric.model_dump(exclude_unset=True),
-            "filters": asdict(plan.filters),
-            "picks": picks,
-            "changes": None
-            if plan.changes is None
-            else {case_id: one.to_json() for case_id, one in plan.changes.only(chosen).findings.items()},
-            "unaffordable": sorted(plan.unaffordable),
-            "rows": sent(plan.rows),
-            "before": None if plan.before is plan.rows else sent(plan.before),
-            "is_change": plan.base.is_change,
-            "baselines": plan.baselines,
-            "recording": run.recording,
-            "shard": plan.shard,
-            "rest": plan.rest and plan.rest.to_json(),
-        }
-    )
+    node.workerinput["recall"] = plan_to_text(run)
 
 
 def _share(run: Run, workers: int) -> None:
@@ -100,7 +68,7 @@ def _share(run: Run, workers: int) -> None:
         run.log.note(f"rate limits: each of the {workers} workers kept to an equal share of them")
 
 
-def _debrief(node: Any, run: Run) -> None:
+def _take_findings(node: Any, run: Run) -> None:
     """Take in which cases a worker found by collecting; a worker that died says nothing."""
     output = getattr(node, "workeroutput", {})
     for error in output.get("recall_errors", ()):
