@@ -14,10 +14,13 @@ IMPORTER = """\
 from pytest_recall.ext import ImportedSet, ImportedTest, Importer, hookimpl
 
 
+EXPECTED = {"expected": "yes"}
+
+
 def convert(document, options):
     into = ImportedSet(options, "mine")
     for row in document.root.each():
-        into.add(ImportedTest(place=row.place, fields={"input": row.text("q")}, judges=["exact"]))
+        into.add(ImportedTest(place=row.place, fields={"input": row.text("q"), **EXPECTED}, judges=["exact"]))
     return into
 
 
@@ -64,6 +67,12 @@ def test_an_importer_of_another_package_is_a_tool_like_those_that_are_shipped(fo
     _, shown, _ = run(folder, "pytest_recall", "import", "--help")
     assert "mine       rows of mine" in shown
     assert "promptfoo" in shown
+
+
+def test_a_case_that_its_judge_cannot_judge_is_named(folder: Path) -> None:
+    package(folder, "mine", IMPORTER.replace("NAME", "mine").replace('{"expected": "yes"}', "{}"))
+    code, _, error = run(folder, "pytest_recall", "import", "mine", "rows.json")
+    assert (code, "judges: exact: needs `expected`" in error) == (1, True)
 
 
 HOOK = "from pytest_recall.ext import hookimpl\n\n@hookimpl\ndef pytest_recall_importers():\n    "

@@ -33,7 +33,7 @@ from pytest_recall.files.eval_directory import Artifacts, find_case_files, own_c
 from pytest_recall.files.wording import plural
 
 if TYPE_CHECKING:
-    from pytest_recall.cases.imports import Importer
+    from pytest_recall.cases.imports import ImportedSet, Importer
 
 FIRST_CASES = 4
 """Cases in the template."""
@@ -410,6 +410,7 @@ def run_import(args: argparse.Namespace) -> int:
     if args.tool in found.refused:
         raise RecallError(found.refused[args.tool])
     made = import_set(found.by_name[args.tool], Path.cwd() / args.file, args.file.as_posix(), options)
+    _check_judges(made)
     rows = [case.row for case in made.cases]
     shown = output is None and not args.dry_run
     if rows and output is not None and not args.dry_run:
@@ -425,6 +426,20 @@ def run_import(args: argparse.Namespace) -> int:
         done = "would write" if args.dry_run else "wrote"
         print(f"\n{done} {plural(len(rows), 'case')} to {output.as_posix()}")
     return int(any(remark.left for remark in made.remarks))
+
+
+def _check_judges(made: ImportedSet) -> None:
+    """Note for each case what a built-in judge of it lacks, as `recall check` would say."""
+    from pytest_recall.cases.imports import Remark
+    from pytest_recall.cases.settings import DEFAULT_SETTINGS
+    from pytest_recall.judges.rehearsal import BUILT_IN, mistakes, rehearsal
+
+    judges = {name: rehearsal(name, DEFAULT_SETTINGS) for name in BUILT_IN}
+    for imported in made.cases:
+        for sentence in mistakes(Case.model_validate(imported.row), judges, {}):
+            made.remarks.append(
+                Remark(place=imported.place, what=sentence, advice="complete the case", case=imported.id)
+            )
 
 
 def _word(option: str, text: str | None) -> str | None:

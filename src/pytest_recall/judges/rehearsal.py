@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from pytest_recall.cases.case import Case, JudgeCall
+from pytest_recall.cases.settings_fields import JudgeKind
 from pytest_recall.files.errors import CaseError
 from pytest_recall.trials.execution import JudgeFunction, check_arguments, check_threshold, judged
 from pytest_recall.trials.trial import Answer, Verdict
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 
 
 AnyJudge = Callable[..., Verdict]
+BUILT_IN = (
+    *("exact", "contains", "regex", "token_f1", "json_schema", "numeric", "similarity", "recall_at_k"),
+    *get_args(JudgeKind),
+)
+"""The judges that a case may name without a fixture of the project's."""
 
 
 def rehearsal(name: str, rubric: Settings) -> AnyJudge:
