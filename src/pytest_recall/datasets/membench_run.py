@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_recall.cases.case import Case
-from pytest_recall.datasets.asking import AtOnce, OpenStore, handed_out
+from pytest_recall.datasets.asking import AtOnce, OpenStore, open_questions
 from pytest_recall.datasets.cases import DatasetCases, QuestionEntry, metrics_of
 from pytest_recall.datasets.comparison import JournalContents
 from pytest_recall.datasets.evidence_texts import evidence_step
@@ -306,7 +306,7 @@ def ask_open_questions(
             at_once = at_once._replace(run=sha256(name.encode()).hexdigest()[:12])
         open_ = [one for id, one in bench.entries.items() if id not in done]
         with (
-            handed_out(
+            open_questions(
                 bench,
                 client,
                 open_,

@@ -401,13 +401,13 @@ class Hooks:
         state = item.stash.get(STATE, None)
         if state is None:
             return report
-        from pytest_recall.plugin.trials import attach, changes_at_its_end, take_subtest
+        from pytest_recall.plugin.trials import changes_at_its_end, put_trial_on_report, take_subtest
 
         if state.calling:
             take_subtest(item, call, report)
             return report
         if call.when != "teardown" or changes_at_its_end(item, call, report):
-            attach(item, call, report)
+            put_trial_on_report(item, call, report)
         if call.when == "call":
             state.reported = report.outcome
         return report
@@ -501,7 +501,7 @@ class Hooks:
         if self.run is None:
             return (yield)
         try:
-            with self.run.ending.alone(terminalreporter):
+            with self.run.ending.failures_hidden(terminalreporter):
                 return (yield)
         except MissError:
             session = self.config.pluginmanager.get_plugin("session")

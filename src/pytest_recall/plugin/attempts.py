@@ -8,7 +8,7 @@ import pytest
 
 from pytest_recall.files.wording import one_line
 from pytest_recall.plugin.stash import add_data, data_of, state_of
-from pytest_recall.plugin.trials import attach, trial_of
+from pytest_recall.plugin.trials import put_trial_on_report, trial_of
 from pytest_recall.trials.execution import Result
 from pytest_recall.trials.trial import Outcome
 
@@ -16,7 +16,7 @@ from pytest_recall.trials.trial import Outcome
 def note_unreported(item: pytest.Item) -> None:
     """Keep the trial of a call that a plugin repeats without a report of it, such as pytest-retry does."""
     call = _last_call(item)
-    attach(item, call, pytest.TestReport.from_item_and_call(item, call))
+    put_trial_on_report(item, call, pytest.TestReport.from_item_and_call(item, call))
 
 
 def _last_call(item: pytest.Item) -> pytest.CallInfo[None]:
@@ -33,7 +33,7 @@ def _last_call(item: pytest.Item) -> pytest.CallInfo[None]:
 def settle(item: pytest.Item, report: pytest.TestReport) -> None:
     """Give a report the trial of its last call, or the trial the outcome that another plugin gave the report."""
     if state_of(item).unreported:
-        attach(item, _last_call(item), report)
+        put_trial_on_report(item, _last_call(item), report)
     elif report.outcome in _OUTCOMES:
         _rewrite(item, report)
 

@@ -482,7 +482,7 @@ class Ending:
             reporter.line(problem, red=True)
 
     @contextmanager
-    def alone(self, reporter: pytest.TerminalReporter) -> Iterator[None]:
+    def failures_hidden(self, reporter: pytest.TerminalReporter) -> Iterator[None]:
         """Have the scorecard alone show the cases that failed, where there is one."""
         is_own = is_terminal_reporter(reporter, self._run.config)
         known = is_own and self._card is not None and not self._run.log.refused

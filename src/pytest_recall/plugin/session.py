@@ -24,7 +24,7 @@ from pytest_recall.plugin import garbage
 from pytest_recall.plugin.options import is_worker
 from pytest_recall.plugin.pytest_internals import terminal_writer, was_debugged
 from pytest_recall.plugin.session_stats import CollectedTests, Money, SessionLog, SessionLoop, Unrecorded
-from pytest_recall.plugin.stash import ATTACHED, CRASHED, RERUN, RUN, data_of
+from pytest_recall.plugin.stash import CRASHED, LAST_TRIALS, RERUN, RUN, data_of
 from pytest_recall.plugin.worker_payload import CollectionPayload
 from pytest_recall.results.sentences import slice_line
 from pytest_recall.runs.plan import Plan
@@ -136,7 +136,7 @@ class Ends(Protocol):
 
     def finish(self, session: pytest.Session) -> None: ...
     def summary(self, reporter: pytest.TerminalReporter) -> None: ...
-    def alone(self, reporter: pytest.TerminalReporter) -> AbstractContextManager[None]: ...
+    def failures_hidden(self, reporter: pytest.TerminalReporter) -> AbstractContextManager[None]: ...
 
 
 def run_of(config: pytest.Config) -> Run:
@@ -397,7 +397,7 @@ class Run:
             self.money.unpaid.setdefault(data["unpaid"], set()).add(report.nodeid)
         given = data.get("trials")
         if given is not None:
-            text, trials = self.config.stash.get(ATTACHED, ("", []))
+            text, trials = self.config.stash.get(LAST_TRIALS, ("", []))
             # A report that never left this process need not be read.
             *earlier, trial = trials if text is given else map(Trial.from_json, json.loads(given))
             if report.failed and trial.ended_by == "budget":

@@ -56,7 +56,7 @@ def start(config: pytest.Config) -> None:
         raise pytest.UsageError(f"{name}: there is no case file here, and only cases of one have baselines")
     if paths or datasets or recording.mode != "off" or config.option.recall_resume is not None:
         garbage.pause(config)  # A conftest file may have named us.
-        wake(config, paths, recording, datasets)
+        begin_run(config, paths, recording, datasets)
     else:
         garbage.resume(config)
 
@@ -76,7 +76,7 @@ def _check_selectors(config: pytest.Config) -> None:
         check_options(config)
 
 
-def wake(
+def begin_run(
     config: pytest.Config, paths: list[Path], recording: Recording | None = None, datasets: Iterable[Path] = ()
 ) -> Run:
     """Make the run over the case files `paths`: none, if marked tests are all there is."""
@@ -282,4 +282,4 @@ def idle_choice(config: pytest.Config) -> str:
 def ensure_run(config: pytest.Config) -> Run:
     """Return the run of this session; make it if a marked test, or a fixture for one, is the first sign of a case."""
     run: Run | None = config.stash.get(RUN, None)
-    return wake(config, []) if run is None else run
+    return begin_run(config, []) if run is None else run

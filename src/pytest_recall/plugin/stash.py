@@ -23,8 +23,8 @@ RUN: pytest.StashKey[Any] = pytest.StashKey()
 """On the config: the run, as soon as there is a case."""
 FOREIGN: pytest.StashKey[list[Path]] = pytest.StashKey()
 """On the config: files that are called like case files and are not this project's."""
-ATTACHED: pytest.StashKey[tuple[str, list[Trial]]] = pytest.StashKey()
-"""What was attached to the last report: its text, and the trials in it if these are of this report alone."""
+LAST_TRIALS: pytest.StashKey[tuple[str, list[Trial]]] = pytest.StashKey()
+"""What was put on the last report: its text, and the trials in it if these are of this report alone."""
 CURRENT: pytest.StashKey[pytest.Item] = pytest.StashKey()
 """On the config: the case that is run in this process, or that was run last."""
 WATCH: pytest.StashKey[Watch] = pytest.StashKey()

@@ -14,8 +14,8 @@ from pytest_recall.plugin import baselines, judging, marks
 from pytest_recall.plugin.case_item import CaseFailed, CaseItem
 from pytest_recall.plugin.limits import outage_in
 from pytest_recall.plugin.stash import (
-    ATTACHED,
     CASSETTES,
+    LAST_TRIALS,
     RUN,
     add_data,
     data_of,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pytest_recall.replay.tape import Tape
 
 
-def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+def put_trial_on_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Have a report carry the trial of an item, after those that were on no report that pytest has shown."""
     state = state_of(item)
     if call.when == "call":
@@ -65,7 +65,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     state.trial = trial = trial_of(item, result, with_calls=call.when != "teardown")
     if outcome is Outcome.FAILED:
         state.unproven = unproven_text(trial)
-    _carry(item, report, trial)
+    _put(item, report, trial)
     if run.follows and (payload := run.first_collection_payload()):
         add_data(report, collection=payload)
     if trial.arm:
@@ -114,13 +114,13 @@ def _settled(
     return outcome, error, "exception"
 
 
-def _carry(item: pytest.Item, report: pytest.TestReport, trial: Trial) -> None:
+def _put(item: pytest.Item, report: pytest.TestReport, trial: Trial) -> None:
     """Put the trial on the report; this process need not read it from there again."""
     pending = state_of(item).pending
     pending.append(json_line(trial.to_json()).decode())
     text = f"[{', '.join(pending)}]"
     add_data(report, trials=text, process=os.getpid(), error=trial.outcome is Outcome.ERROR)
-    item.config.stash[ATTACHED] = (text, [trial]) if len(pending) == 1 else ("", [])
+    item.config.stash[LAST_TRIALS] = (text, [trial]) if len(pending) == 1 else ("", [])
 
 
 def _no_evidence(item: pytest.Item, outcome: Outcome, run: Run) -> str:

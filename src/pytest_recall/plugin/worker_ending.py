@@ -52,6 +52,6 @@ class WorkerEnding:
     def summary(self, reporter: pytest.TerminalReporter) -> None:
         """Print nothing: the controller does."""
 
-    def alone(self, reporter: pytest.TerminalReporter) -> AbstractContextManager[None]:
+    def failures_hidden(self, reporter: pytest.TerminalReporter) -> AbstractContextManager[None]:
         """Leave pytest's own sections as they are."""
         return nullcontext()

@@ -54,7 +54,7 @@ def _send_plan(node: Any) -> None:
         node.workerinput["recall_today"] = today(node.config).isoformat()
         if not has_state(node.config):
             return
-        run = start.wake(node.config, [])
+        run = start.begin_run(node.config, [])
     if run.plan.rubric.rate_limits:
         _share(run, node.workerinput["workercount"])
     node.workerinput["recall"] = plan_to_text(run)
