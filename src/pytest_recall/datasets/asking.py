@@ -187,7 +187,7 @@ def open_questions(
     mark: FilledMark,
     models: RunModels | None = None,
 ) -> Iterator[OpenQuestions]:
-    """Hand out the questions that are open. `ask` asks one; at once no further one is begun than the `models` can be paid for.
+    """Hand out what asks each open question. At once no further one is begun than the `models` can be paid for.
 
     Where conversations have each their own store, that is emptied whatever it holds; another is if that is `allowed`,
     or if `mark` says that it holds what this run has told it. A store has `settle` seconds to become ready.
