@@ -96,14 +96,13 @@ class TestReport:
         assert result.ret == 0
         result.stdout.fnmatch_lines(
             [
-                f"rubric, {model('oracle')}, version ????????",
-                "  12 answers, agreement 83.3 %, kappa 0.67 (0.24 to 1.00)",
-                "  false passes 1 of 6 (3.0 % to 56.4 %); false fails 1 of 6 (3.0 % to 56.4 %)",
-                "  scores are 1.00 apart in the mean",
-                "  false passes (1):",
-                "    a10: oracle says so.",
-                "  false fails (1):",
-                "    a11: requirement 0 of 1, 1 needed: oracle says so.",
+                "judge   model *kappa (95 %) *answers  agreement *false passes *false fails",
+                f"rubric  {model('oracle')}  ????????  0.67 (0.24 to 1.00) *12 *83.3 %  1 of 6 *  1 of 6 *",
+                "*scores are 1.00 apart in the mean",
+                "false passes (1)",
+                "a10     oracle says so.",
+                "false fails (1)",
+                "a11     requirement 0 of 1, 1 needed: oracle says so.",
                 "made 12 calls, price unknown",
             ]
         )
@@ -162,7 +161,7 @@ class TestReport:
 
     def test_markdown(self, pytester: pytest.Pytester) -> None:
         result = calibrating(labels=[*LABELS, label(11, "<b>", "pass")]).at(pytester).recall(*COMMAND, "--markdown")
-        result.stdout.fnmatch_lines(["# Judges compared with people", "| rubric |*", "- `a11`: requirement 0 of 1*"])
+        result.stdout.fnmatch_lines(["# Judges compared with people", "| rubric |*", "| a11 | requirement 0 of 1*"])
 
 
 class TestWriting:
@@ -218,7 +217,7 @@ class TestGoingOn:
         (checkout.path / "die").unlink()
         checkout.recall(*COMMAND, "--dry-run").stdout.fnmatch_lines(["10 answers: 7 calls, *; of 3 more the reply *"])
         result = checkout.recall(*COMMAND)
-        result.stdout.fnmatch_lines(["  10 answers, agreement 100.0 %*", "made 7 calls, price unknown"])
+        result.stdout.fnmatch_lines(["rubric *10 *100.0 %*", "made 7 calls, price unknown"])
         assert len(times_asked(checkout)) == 10
 
     def test_what_is_kept_is_not_asked_again_unless_it_shall_be_fresh(self, pytester: pytest.Pytester) -> None:
@@ -380,7 +379,7 @@ class TestBudget:
             assert (first.ret, len(upstream.asked)) == (2, 4)
             first.stdout.fnmatch_lines(
                 [
-                    "  4 answers, agreement 100.0 %*",
+                    "rubric *4 *100.0 %*",
                     "not judged (6): a4, a5, a6, a7, a8, a9; the budget of $4.50 has no room for another call",
                     "*spent $4.00*",
                 ]
@@ -394,7 +393,7 @@ class TestBudget:
             assert not (checkout.path / "eval/calibration.yaml").exists()
             second = checkout.recall(*command, "100")
             assert (second.ret, len(upstream.asked)) == (0, 10)
-            second.stdout.fnmatch_lines(["  10 answers, agreement 100.0 %*"])
+            second.stdout.fnmatch_lines(["rubric *10 *100.0 %*"])
             second.stderr.fnmatch_lines(["recall: spent $6.00 of the budget of $100.00"])
             assert (checkout.path / "eval/calibration.yaml").exists()
             assert list(checkout.artifacts.folder.glob(".spent*")) == []
@@ -419,7 +418,7 @@ class TestBudget:
             result = calibrating().at(pytester).recall(*command)
             assert (result.ret, len(upstream.asked)) == (2, 1)
             result.stdout.fnmatch_lines(
-                ["not judged ?(9?): a1, *, a9; the price of `deepseek-r1` is unknown, so that *"]
+                ["- not judged *9*: a1, *, a9; the price of `deepseek-r1` is unknown, so that *"]
             )
 
     def test_a_price_that_is_not_known_is_told_before_the_first_call(self, pytester: pytest.Pytester) -> None:

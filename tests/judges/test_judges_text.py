@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from pytest_recall.judges.calibration import Calibration, JudgeKey, Opinion, Panels, Reviews, agreement
 from pytest_recall.judges.judges_text import (
     MAX_SHOWN,
-    calibration_markdown,
+    calibration_report,
     panels_section,
-    terminal,
 )
 from pytest_recall.trials.cost import Spend
 from pytest_recall.trials.record import LetThrough
@@ -70,14 +71,14 @@ def test_json() -> None:
 
 def test_of_many_mistakes_the_first_are_named() -> None:
     opinions = [Opinion(f"a{n:02}", False, True, "Since.", 1.0, 0.25) for n in range(MAX_SHOWN + 2)]
-    found = list(terminal([agreement(RUBRIC, opinions)], Spend()))
-    assert "  scores are 0.75 apart in the mean" in found
-    assert found[-2] == "    and 2 more, which --json lists"
-    assert sum(line.endswith(": Since.") for line in found) == MAX_SHOWN
+    first, mistakes, _ = calibration_report([agreement(RUBRIC, opinions)], Spend()).sections
+    assert first.notes == ["rubric, openai:m, version 1a2b3c4d: scores are 0.75 apart in the mean"]
+    (table,) = mistakes.tables
+    assert (len(table.rows), table.rows[0]) == (MAX_SHOWN, ("a00", "Since."))
+    assert mistakes.notes == ["false passes: 2 more, which --json lists"]
 
 
-def test_every_form_says_what_was_called_or_that_nothing_was() -> None:
-    for what in (LetThrough(), LetThrough({"db": 1})):
-        assert calibration_markdown([], Spend(), let_through=what).splitlines()[-1:] == [
-            *terminal([], Spend(), let_through=what)
-        ]
+@pytest.mark.parametrize("what", [LetThrough(), LetThrough({"db": 1})])
+def test_it_is_said_what_was_called_or_that_nothing_was(what: LetThrough) -> None:
+    *_, last = calibration_report([], Spend(), let_through=what).sections
+    assert len(last.lines) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
 import sys
@@ -21,6 +22,7 @@ from pytest_recall.runs.context import LONGEST, CommandLine, Context, resolve
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
+    from pytest_recall.files.sections import Report
     from pytest_recall.trials.record import Record
 
 Commands = Any
@@ -217,3 +219,13 @@ def context_of(place: Place, asked: CommandLine) -> tuple[Context, Settings]:
     """Return the context and the rubric of a command, as a run would have them now."""
     rubric = read_settings(place.rubric, place.name(place.rubric))
     return resolve(asked, os.environ, rubric, clock.now().date()), rubric
+
+
+def print_report(report: Report, args: argparse.Namespace) -> None:
+    """Print a report as `--json` and `--markdown` say, else for a terminal."""
+    from pytest_recall.files.sections import report_lines, report_markdown
+
+    if args.json:
+        print(json.dumps(report.facts, indent=2, ensure_ascii=False))
+    else:
+        print(report_markdown(report) if args.markdown else "\n".join(report_lines(report)))

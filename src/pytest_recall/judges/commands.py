@@ -29,6 +29,7 @@ from pytest_recall.cli.common import (
     place_of,
     placeless,
     print_forms,
+    print_report,
     recording_of,
     say,
     whole,
@@ -45,7 +46,7 @@ from pytest_recall.judges.audit import GRADES, Grading, Only, grading, picks
 from pytest_recall.judges.audit_file import append_grades, export, labels, read_grades, read_import
 from pytest_recall.judges.calibrate import Calibrated, LabelledSet, panel_of
 from pytest_recall.judges.calibration_file import Replies, append_labels, read_labels, write_calibrations
-from pytest_recall.judges.judges_text import calibration_json, calibration_markdown, regraded_section, terminal
+from pytest_recall.judges.judges_text import calibration_report, regraded_section
 from pytest_recall.models.input_log import watch
 from pytest_recall.models.model import FORMS, Ask, Message, ModelError, Reply, parse
 from pytest_recall.models.model_notes import NAME as MODEL_NOTES
@@ -176,15 +177,9 @@ def run_calibrate(args: argparse.Namespace) -> int:
     finally:
         if meter is not None:
             meter.close()
-    found_out = done.agreements, spend_of(done.calls), done.left
     let_through = let_through_of(player, tape)
-    if args.json:
-        plain = {**calibration_json(*found_out), "let_through": let_through.to_json()}
-        print(json.dumps(plain, indent=2, ensure_ascii=False))
-    elif args.markdown:
-        print(calibration_markdown(*found_out, why, let_through))
-    else:
-        print("\n".join(terminal(*found_out, why, let_through)))
+    report = calibration_report(done.agreements, spend_of(done.calls), done.left, why, let_through)
+    print_report(report, args)
     if done.left:
         unwritten = f"{place.name(place.calibration)} is as it was; " if args.write else ""
         say(f"{unwritten}the replies are kept: {same_command(options='without --fresh' * args.fresh)}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pytest_recall.files.sections import Section, TextTable
-from pytest_recall.files.wording import cell, code, listed, one_line, percent, plural, prose
+from pytest_recall.files.sections import Report, Section, TextTable
+from pytest_recall.files.wording import listed, one_line, percent, plural
 from pytest_recall.metrics.intervals import Interval
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import Spend
@@ -28,63 +28,39 @@ def left_line(left: Sequence[str], why: str) -> str:
     return f"not judged ({len(left)}): {', '.join(left[:MAX_SHOWN])}{more}; {why}"
 
 
-def terminal(
-    found: Iterable[Agreement],
+def calibration_report(
+    agreements: Iterable[Agreement],
     spend: Spend,
     left: Sequence[str] = (),
     why: str = "",
     let_through: LetThrough = NOTHING_LET_THROUGH,
-) -> Iterator[str]:
-    """Yield the report line by line; the answers `left` were not judged, and `why` says the reason.
+) -> Report:
+    """Return how far judges agree with people; the answers `left` were not judged, and `why` says the reason.
 
     What was `let_through` is in no cost.
     """
-    for one in found:
-        yield one.name
-        yield f"  {_figures(one)}"
-        yield f"  {_mistakes(one)}"
-        yield from (f"  {sentence}" for sentence in _rest(one))
-        for what, opinions in _lists(one):
-            yield f"  {what} ({len(opinions)}):"
-            yield from (f"    {each.id}: {one_line(each.reason, 140)}" for each in opinions[:MAX_SHOWN])
-            if len(opinions) > MAX_SHOWN:
-                yield f"    and {len(opinions) - MAX_SHOWN} more, which --json lists"
-    if left:
-        yield one_line(left_line(left, why), 10_000)
-    yield from _calls_lines(spend, let_through)
-
-
-def calibration_markdown(
-    found: Iterable[Agreement],
-    spend: Spend,
-    left: Sequence[str] = (),
-    why: str = "",
-    let_through: LetThrough = NOTHING_LET_THROUGH,
-) -> str:
-    """Return the report as Markdown."""
-    every = list(found)
-    lines = ["# Judges compared with people", ""]
-    lines += ["| judge | model | version | answers | agreement | kappa (95 %) | false passes | false fails |"]
-    lines += ["| --- | --- | --- | ---: | ---: | --- | --- | --- |"]
-    for one in every:
-        cells = (*map(cell, one.key), str(one.n), _agreed(one), cell(_kappa(one)), _share(one.false_passes))
-        lines.append(f"| {' | '.join(cells)} | {_share(one.false_fails)} |")
-    for one in every:
-        if listed := _lists(one):
-            lines += ["", f"## {cell(one.name)}", ""]
-            for what, opinions in listed:
-                lines += [f"{what[0].upper()}{what[1:]}:", ""]
-                lines += [f"- {code(each.id)}: {cell(each.reason)}" for each in opinions[:MAX_SHOWN]]
-                lines += [f"- and {len(opinions) - MAX_SHOWN} more"] if len(opinions) > MAX_SHOWN else []
-                lines += [""]
-    if left:
-        lines += ["", prose(left_line(left, why))]
-    return "\n".join([*lines, "", *_calls_lines(spend, let_through)])
-
-
-def calibration_json(found: Iterable[Agreement], spend: Spend, left: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the report as plain JSON types; what is undefined or unknown is null."""
-    return {
+    every = list(agreements)
+    rows = [
+        (
+            *map(one_line, one.key),
+            _kappa(one),
+            f"{one.n:,}",
+            _agreed(one),
+            _share(one.false_passes),
+            _share(one.false_fails),
+        )
+        for one in every
+    ]
+    head = ("judge", "model", "version", "kappa (95 %)", "answers", "agreement", "false passes", "false fails")
+    notes = [f"{one.name}: {sentence}" for one in every for sentence in _rest(one)]
+    closing = [one_line(left_line(left, why), 10_000)] if left else []
+    cost, *advice = _calls_lines(spend, let_through)
+    sections = [
+        Section("", [TextTable("", head, rows, texts=4)] if rows else [], notes),
+        *(_mistakes_section(one) for one in every),
+        Section("", lines=[*closing, cost], snippet=advice),
+    ]
+    facts = {
         "version": 1,
         "judges": [
             {
@@ -100,27 +76,29 @@ def calibration_json(found: Iterable[Agreement], spend: Spend, left: Sequence[st
                 "wrong": [_opinion(each) for each in one.wrong],
                 "unjudged": [_opinion(each) for each in one.unjudged],
             }
-            for one in found
+            for one in every
         ],
         "not_judged": list(left),
         "cost": cost_text.cost_json({"": spend})["total"],
+        "let_through": let_through.to_json(),
     }
+    return Report("Judges compared with people", sections, facts)
+
+
+def _mistakes_section(one: Agreement) -> Section:
+    tables, notes = [], []
+    for what, opinions in _lists(one):
+        rows = [(one_line(each.id), one_line(each.reason, 140)) for each in opinions[:MAX_SHOWN]]
+        tables.append(TextTable(f"{what} ({len(opinions)})", ("answer", "why"), rows, texts=2))
+        if len(opinions) > MAX_SHOWN:
+            notes.append(f"{what}: {len(opinions) - MAX_SHOWN} more, which --json lists")
+    return Section(one.name, tables, notes)
 
 
 def _calls_lines(spend: Spend, let_through: LetThrough) -> list[str]:
     """Return what the calls of a calibration cost, or what else was called; there is a line also without any."""
     none = cost_text.let_through_words(let_through) or "no calls were made: every reply was kept from before"
     return cost_text.cost_lines({"": spend}, let_through) or [none]
-
-
-def _figures(one: Agreement) -> str:
-    """Return how far the judge agrees, in one line."""
-    return f"{plural(one.n, 'answer')}, agreement {_agreed(one)}, kappa {_kappa(one)}"
-
-
-def _mistakes(one: Agreement) -> str:
-    """Return how often the judge was wrong each way, in one line."""
-    return f"false passes {_share(one.false_passes)}; false fails {_share(one.false_fails)}"
 
 
 def _agreed(one: Agreement) -> str:

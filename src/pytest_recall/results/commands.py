@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pytest_recall.cases.case_file import CaseFile, check_unique
 from pytest_recall.cases.gate import Gate
@@ -20,6 +19,7 @@ from pytest_recall.cli.common import (
     counted,
     journals,
     place_of,
+    print_report,
     say,
 )
 from pytest_recall.files.errors import RecallError
@@ -28,9 +28,6 @@ from pytest_recall.metrics.measures import JUDGED
 from pytest_recall.results.comparison import ALPHA, Comparison, compare, named_apart
 from pytest_recall.results.gates import RUNS
 from pytest_recall.trials.journal import read_journal
-
-if TYPE_CHECKING:
-    from pytest_recall.files.sections import Report
 
 SCORE_DETAILS = """\
 --fail-on says what ends it with 1, in place of `blocks` in the rubric:
@@ -224,18 +221,8 @@ def run_compare(args: argparse.Namespace) -> int:
         include_changed=args.include_changed,
         calibrations=finish.calibrations(place, base, head),
     )
-    _print(comparison_report(found), args)
+    print_report(comparison_report(found), args)
     return int(_alarms(found, args.fail_on))
-
-
-def _print(report: Report, args: argparse.Namespace) -> None:
-    """Print a report as the options say."""
-    from pytest_recall.files.sections import report_lines, report_markdown
-
-    if args.json:
-        print(json.dumps(report.facts, indent=2, ensure_ascii=False))
-    else:
-        print(report_markdown(report) if args.markdown else "\n".join(report_lines(report)))
 
 
 def _benches(args: argparse.Namespace) -> int | None:
@@ -274,7 +261,7 @@ def _benches(args: argparse.Namespace) -> int | None:
     judged = [one for name, one in found.metrics.items() if name in JUDGED]
     if args.fail_on == "any-flip" and not judged:
         raise RecallError("--fail-on any-flip goes by verdicts of a judge, and these share none; give drop or DIFF")
-    _print(render.comparison_report_of(found), args)
+    print_report(render.comparison_report_of(found), args)
     if isinstance(args.fail_on, float):
         return int(any(100 * (one.base - one.head) >= args.fail_on - 1e-9 for one in found.metrics.values()))
     alarms = {
