@@ -132,7 +132,8 @@ def fault_text(error: BaseException, file: str = "") -> str:
     frames = []
     at = error.__traceback__
     while at is not None:
-        frames.append((at.tb_frame.f_code.co_filename, at.tb_lineno))
+        if not at.tb_frame.f_code.co_filename.startswith("<"):  # Such as Python's own machinery of imports.
+            frames.append((at.tb_frame.f_code.co_filename, at.tb_lineno))
         at = at.tb_next
     places = [frame for frame in frames if frame[0] == file] or frames
     said = f": {error}" if str(error) else ""
