@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 
@@ -27,7 +27,7 @@ class CollectionPayload:
 
     def to_text(self) -> str:
         """Return it as JSON."""
-        return json.dumps(asdict(self))
+        return json.dumps(vars(self))
 
     @classmethod
     def from_text(cls, text: str) -> Self:
@@ -70,7 +70,8 @@ class WorkerPayload:
 
     def to_text(self) -> str:
         """Return it as JSON."""
-        return json.dumps(asdict(self))
+        # Not by `asdict`, which makes another thing of a Counter.
+        return json.dumps({**vars(self), "collection": vars(self.collection)})
 
     @classmethod
     def from_text(cls, text: str) -> Self:
