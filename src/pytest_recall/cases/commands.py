@@ -9,6 +9,7 @@ import re
 import shlex
 import sys
 import tomllib
+from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.resources import files
 from pathlib import Path
@@ -309,6 +310,7 @@ class Importers(NamedTuple):
     """The extensions that are not used, and why."""
 
 
+@cache
 def importers() -> Importers:
     """Return the importers that this environment has. One with a fault takes no other with it."""
     from pytest_recall.cases.imports import Importer
