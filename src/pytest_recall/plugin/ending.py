@@ -82,10 +82,7 @@ class Ending:
 
     def _finish(self, session: pytest.Session) -> None:
         run = self._run
-        option = run.config.option
-        names_judges = bool(option.recall_judge or option.recall_appellate_judge)
-        if names_judges and session.items:  # The controller of workers has none.
-            run.judged.add(judging.asks_models(session.items))
+        names_judges = judging.note_asking(run, session)
         unrecorded.take(run)
         self._take_let_through()
         if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self._nothing_due():

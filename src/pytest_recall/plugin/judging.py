@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pytest_recall.judges.calibration import Calibration, JudgeKey
     from pytest_recall.judges.model_judges import ModelJudge
     from pytest_recall.judges.panel import Panel
+    from pytest_recall.plugin.session import Run
     from pytest_recall.trials.trial import WeakJudge
 
 KINDS = get_args(JudgeKind)
@@ -80,6 +81,15 @@ def asks_models(items: Iterable[pytest.Item]) -> bool:
     """Return whether a case among `items` has a fixture that asks a model to judge."""
     wanted = {f"judge_{kind}" for kind in KINDS}
     return any(is_case(item) and not wanted.isdisjoint(getattr(item, "fixturenames", ())) for item in items)
+
+
+def note_asking(run: Run, session: pytest.Session) -> bool:
+    """Note whether a case of this process asks a model to judge; return whether the command line names one."""
+    option = run.config.option
+    is_named = bool(option.recall_judge or option.recall_appellate_judge)
+    if is_named and session.items:  # The controller of workers has none.
+        run.judged.add(asks_models(session.items))
+    return is_named
 
 
 def idle_line(config: pytest.Config) -> str:

@@ -24,9 +24,7 @@ class WorkerEnding:
     def finish(self, session: pytest.Session) -> None:
         """Send to the controller what this process has found, unless a mistake was found by which nothing runs."""
         run = self._run
-        option = run.config.option
-        if (option.recall_judge or option.recall_appellate_judge) and session.items:
-            run.judged.add(judging.asks_models(session.items))
+        judging.note_asking(run, session)
         unrecorded.take(run)
         output: dict[str, Any] = run.config.workeroutput  # type: ignore[attr-defined]
         if "recall_errors" in output:
