@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_recall.files.sections import Section, TextTable, section_lines
+from pytest_recall.files.sections import Report, Section, TextTable, report_markdown, section_lines
 
 TABLE = TextTable("by <kind>", ("memory", "a", "b"), [("*mine*", "1", "–"), ("theirs", "2", "3")])
 SECTION = Section("A title", [TABLE._replace(name=""), TABLE], ["a note|"])
@@ -16,4 +16,4 @@ def test_a_section_for_a_terminal() -> None:
 def test_a_section_in_markdown_is_text_wherever_it_is_from() -> None:
     table = ["| memory | a | b |", "| --- | ---: | ---: |", r"| \*mine\* | 1 | – |", "| theirs | 2 | 3 |"]
     told = ["## A title", "", *table, "", "by &lt;kind&gt;:", "", *table, "", r"- a note\|"]
-    assert list(section_lines(SECTION, markdown=True)) == told
+    assert report_markdown(Report("all", [SECTION], None)).splitlines() == ["# all", "", *told]

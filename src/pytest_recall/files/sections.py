@@ -73,12 +73,9 @@ def report_markdown(report: Report) -> str:
     return "\n".join(lines)
 
 
-def section_lines(section: Section, *, markdown: bool = False) -> Iterator[str]:
-    """Yield a section with its title, for a terminal or as Markdown."""
-    yield f"## {cell(section.title)}" if markdown else section.title
-    if markdown:
-        yield from ("", *markdown_body(section))
-        return
+def section_lines(section: Section) -> Iterator[str]:
+    """Yield a section with its title, for a terminal."""
+    yield section.title
     if section.lines:
         yield from ("", *section.lines)
     for table in section.tables:
