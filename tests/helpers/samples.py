@@ -9,12 +9,13 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, get_args
 
 from hypothesis import settings
 from hypothesis import strategies as st
 
 from pytest_recall.cases.case import Case
+from pytest_recall.models.outage import Outage, OutageKind
 from pytest_recall.replay.exchange import KINDS, Call, Tokens
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import (
@@ -258,6 +259,7 @@ trials = st.builds(
     arm=st.just(""),
     measures=st.none() | st.dictionaries(texts, st.none() | st.floats(0, 1), max_size=3),
     stage=texts,
+    outage=st.none() | st.builds(Outage, st.sampled_from(get_args(OutageKind)), texts, texts),
     ended=texts,
     checkpoint=st.none() | st.builds(AtCheckpoint, label=some_text, day=st.none() | st.integers(1, 1000)),
     steps=st.lists(st.builds(TrialStep, some_text, st.dictionaries(some_text, texts, max_size=2)), max_size=2).map(

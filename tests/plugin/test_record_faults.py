@@ -170,7 +170,9 @@ class TestUnfinished:
         path.write_bytes(path.read_bytes()[:-20])
         before = finished(checkout)
         checkout.run("eval", option, "--recall-mode=all").assert_outcomes(errors=1)
-        assert trial(checkout, "a").error.startswith("setup: eval/cassettes/one/a.ndjson:")
+        last = trial(checkout, "a")
+        assert last.stage == "setup"
+        assert last.error.startswith("eval/cassettes/one/a.ndjson:")
         assert lasting.count == asked
         assert finished(checkout) == before
 

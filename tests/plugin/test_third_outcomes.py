@@ -82,7 +82,8 @@ def test_errors_move_no_box_and_are_counted_and_shown(pytester: pytest.Pytester)
     )
     for told in card["no_verdict"]:
         note = wanted[told["id"]][1]
-        assert told["note"].startswith(note)
+        stage = {"setup": "setup: "}.get(told["stage"], "")
+        assert f"{stage}{told['note']}".startswith(note)
         result.stdout.fnmatch_lines([f"  error: {told['id']}: eval/cases.yaml:*: {note}"])
 
 

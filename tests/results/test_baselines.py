@@ -8,6 +8,7 @@ from typing import Any
 from pytest_recall.files.sections import terminal_body
 from pytest_recall.replay.exchange import Call, Tokens
 from pytest_recall.results import baselines_text, scorecard_text
+from pytest_recall.results.ending_text import no_verdict_json
 from pytest_recall.trials.trial import Trial
 from tests.helpers.samples import ERROR, FAILED, trial
 from tests.results.runs import run
@@ -69,7 +70,8 @@ def test_nothing_from_outside_formats_the_page() -> None:
 
 
 def test_json_says_null_for_what_nobody_knows() -> None:
-    record, card = run([trial("a"), trial("a", ERROR, arm="raw", calls=(CALL._replace(tokens=None, cost=None),))])
+    crash = trial("a", ERROR, arm="raw", calls=(CALL._replace(tokens=None, cost=None),))
+    record, card = run([trial("a"), crash])
     found = json.loads(json.dumps(scorecard_text.as_json(record, card)))["baselines"]
     assert found["arms"]["raw"] == {
         "counts": {"error": 1},
@@ -83,5 +85,5 @@ def test_json_says_null_for_what_nobody_knows() -> None:
         "estimated": False,
         "usd": None,
         "calls_without_price": 1,
-        "no_verdict": [{"id": "a", "outcome": "error", "note": "agent: TimeoutError: no answer"}],
+        "no_verdict": [no_verdict_json(crash)],
     }

@@ -42,9 +42,8 @@ def test_a_check_that_cannot_compare(found: NotCompared, text: str) -> None:
         (NotEvaluated("a", "call", "http-503"), "the provider did not answer: 503"),
         (NotEvaluated("a", "call", "ReadTimeout"), "the provider did not answer: ReadTimeout"),
         (NotEvaluated("a", "call", "http-401"), "the provider refuses the key: 401"),
-        (NotEvaluated("a", "error", "agent: boom"), "agent: boom"),
-        (NotEvaluated("a", "skipped"), "skipped"),
+        (NotEvaluated("a", "skip"), "skip"),
     ],
 )
 def test_a_case_without_a_verdict(found: NotEvaluated, text: str) -> None:
-    assert not_evaluated_text(header(budget=1.0), found) == text
+    assert not_evaluated_text(header(budget=1.0), found, None) == text

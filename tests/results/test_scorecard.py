@@ -311,9 +311,12 @@ def test_a_base_that_cannot_be_found_blocks(blocks: Blocks) -> None:
 
 
 @pytest.mark.parametrize(
-    ("trouble", "cause", "detail"), [("http-503", "call", "http-503"), ("", "error", "agent: raw text of the client")]
+    ("trouble", "cause", "detail"),
+    [("http-503", "call", "http-503"), ("", "exception", "agent: raw text of the client")],
 )
 def test_why_a_case_was_not_evaluated_is_how_its_last_call_ended(trouble: str, cause: str, detail: str) -> None:
     asked = (Call("agent", "live", trouble=trouble),)
-    one = trial("a", ERROR, reason="affected", error="agent: raw text of the client", calls=asked)
+    one = trial("a", ERROR, reason="affected", error="agent: raw text of the client", calls=asked)._replace(
+        ended_by="exception"
+    )
     assert summarize([one], [], 1, TODAY).not_evaluated(header(pr="7")) == [NotEvaluated("a", cause, detail)]

@@ -15,6 +15,7 @@ from pytest_recall.results.scorecard_text import (
     MAX_MARKDOWN,
     MAX_TERMINAL,
     MOST,
+    ShownFailure,
     annotation_lines,
     as_json,
     markdown,
@@ -124,9 +125,10 @@ def test_misses_that_differ_in_one_place_have_one_cause() -> None:
             f" --record` records it\n  nearest: call 1, recorded → asked\n    {field}: “ask {number}” → “tell {number}”"
         )
 
-    crashes = [graded(f"c{number}", ERROR, "due", error=miss(number)[:140]) for number in range(8)]
-    elsewhere = graded("d", ERROR, "due", error=miss(8, "model")[:140])
-    shown = {f"c{number}": miss(number) for number in range(8)} | {"d": miss(8, "model")}
+    crashes = [graded(f"c{number}", ERROR, "due", error=miss(number)[:140], ended_by="miss") for number in range(8)]
+    elsewhere = graded("d", ERROR, "due", error=miss(8, "model")[:140], ended_by="miss")
+    shown = {f"c{number}": ShownFailure(miss(number)) for number in range(8)}
+    shown["d"] = ShownFailure(miss(8, "model"))
     lines = list(terminal(*run([*crashes, elsewhere]), shown=shown))
     told = lines[lines.index("no verdict (9), no box moved:") + 1 :]
     assert told[3] == "      the same of 7 more: " + ", ".join(f"c{number}" for number in range(1, 8))

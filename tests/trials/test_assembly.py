@@ -18,7 +18,7 @@ def test_each_part_gives_its_own_fields_and_all_of_them_together_every_field() -
     own = {"repeat", "rule", "arm", "unproven"}
     parts = [{"case_id", "scenario", "dimension", "fingerprint"}, own]
     parts += [set(part._fields) for part in (Result, CallSummary, RunFacts)]
-    parts.append({"weighed"})  # Of all trials of a series, once they are decided.
+    parts.append({"weighed", "tally"})  # Of all trials of a series, once they are decided.
     parts.append({"earlier"})  # Of a verdict that another run came to.
     assert sorted(name for part in parts for name in part) == sorted(Trial._fields)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pytest_recall.cases.case import k_of_n
 from pytest_recall.trials.detector import CaseLikelihood, RatioRule
 from pytest_recall.trials.series import AnyRule, Rule, TrialCount, graded, rule_of, series, trial_count
-from pytest_recall.trials.trial import Outcome
+from pytest_recall.trials.trial import Outcome, SeriesTally
 from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, case, outcomes, row, trial, unhurried
 
 CONFIRM = Rule("fail", 2, 3)
@@ -129,15 +129,21 @@ def test_the_trial_that_grades_is_one_of_the_outcome() -> None:
 def test_a_series_that_was_cut_off_has_no_verdict() -> None:
     (found,) = graded([trial("a", FAILED, repeat=1, rule="fail 2of3")]).values()
     assert found.outcome is ERROR
-    assert found.error == "fail 2of3 was cut off: 1 failed"
+    assert (found.ended_by, found.tally) == ("series", SeriesTally((("failed", 1),), cut_off=True))
     assert not found.verdicts
 
 
-def test_what_leaves_it_open_is_said() -> None:
+def test_what_leaves_it_open_is_counted_beside_the_last_error() -> None:
     told = [trial("a", outcome, repeat=n, rule="pass 2of3") for n, outcome in enumerate(read("pef"), start=1)]
     (found,) = graded(told).values()
     assert found.outcome is ERROR
-    assert found.error == ("pass 2of3 came to no verdict: 1 passed, 1 failed, 1 error (agent: TimeoutError: no answer)")
+    assert found.error == "agent: TimeoutError: no answer"
+    assert found.tally == SeriesTally((("passed", 1), ("failed", 1), ("error", 1)), cut_off=False)
+
+
+def test_the_only_trial_of_a_series_says_itself_why_it_has_no_verdict() -> None:
+    (found,) = graded([trial("a", ERROR, repeat=1, rule="pass 2of3", error="boom", ended_by="exception")]).values()
+    assert (found.error, found.ended_by, found.tally) == ("boom", "exception", None)
 
 
 def test_a_new_series_counts_and_the_earlier_one_does_not() -> None:

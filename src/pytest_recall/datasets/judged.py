@@ -25,7 +25,7 @@ from pytest_recall.models.model_notes import NAME, ModelNotes
 from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.cost import Spend, spend_of
 from pytest_recall.trials.drive import Driver
-from pytest_recall.trials.execution import Result, called, ended_by, with_result
+from pytest_recall.trials.execution import NO_ENDING, Result, TrialEnding, called, ending_of, with_result
 from pytest_recall.trials.model_calls import RunModels
 from pytest_recall.trials.question_run import QuestionRun
 from pytest_recall.trials.run_stop import RunStop
@@ -116,22 +116,22 @@ class AnswerJudge:
         The first one has the calls about the known answers as well. Raises SpentError for a call that cannot be paid
         for.
         """
-        error, ended, blank = "", "", asked.blank
+        error, ending, blank = "", NO_ENDING, asked.blank
         with self.calls.about(trial.case_id) as sheet:
             try:
                 found: Verdict = called("judge paper", asked.decide, ())
             except CaseError as problem:
-                error, ended = one_line(str(problem)), ended_by(problem)
+                error, ending = one_line(str(problem)), ending_of(problem)
                 found = replace(blank, reason=error)
             else:
                 reason = one_line(found.reason)
                 found = replace(found, judge=blank.judge, panel=blank.panel, asked=blank.asked, reason=reason)
             sheet.whole = found.passed is not None
         known = self._known_answers.pop() if self._known_answers else ()
-        return self.with_verdict(trial, found, (*known, *sheet.calls), error, ended)
+        return self.with_verdict(trial, found, (*known, *sheet.calls), error, ending)
 
     def with_verdict(
-        self, trial: Trial, verdict: Verdict, calls: tuple[Call, ...], error: str = "", ended: str = ""
+        self, trial: Trial, verdict: Verdict, calls: tuple[Call, ...], error: str = "", ending: TrialEnding = NO_ENDING
     ) -> Trial:
         """Return the trial with a verdict that takes the place of what words, or the same models, have decided."""
         others = tuple(one for one in trial.verdicts if one.panel and one.panel != verdict.panel)
@@ -142,7 +142,7 @@ class AnswerJudge:
             measures={**(unjudged(trial).measures or {}), self._metric: None if passed is None else float(passed)},
             error=error,
             stage="judge paper" if error else "",
-            ended_by=ended,
+            **ending._asdict(),
         )
         return with_result(trial, result, calls)
 

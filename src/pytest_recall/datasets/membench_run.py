@@ -411,9 +411,9 @@ def _trial(
         return make_trial(TrialCase.of(case), result, _summary(calls), run)
     reading = reader.read(case, answer, bench.units_of(entry))
     result = _measured(bench, store.memory, entry, case, reading.answer)
-    if reading.error:
+    if reading.ending is not None:
         result = result._replace(
-            outcome=Outcome.ERROR, verdicts=(), error=reading.error, stage=READER, ended_by=reading.ended_by
+            outcome=Outcome.ERROR, verdicts=(), error=reading.error, stage=READER, **reading.ending._asdict()
         )
     return make_trial(TrialCase.of(case), result, _summary((*calls, *reading.calls)), run)
 

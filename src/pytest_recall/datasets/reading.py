@@ -18,7 +18,7 @@ from pytest_recall.judges.judge_call import version_of
 from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.models.model import Ask, Message, Model, without_thinking
 from pytest_recall.replay.exchange import Call, Tokens
-from pytest_recall.trials.execution import ended_by, well_formed
+from pytest_recall.trials.execution import TrialEnding, ending_of, well_formed
 from pytest_recall.trials.model_calls import Counted, RunModels
 from pytest_recall.trials.trial import ANSWERED, Answer, Passage
 
@@ -137,8 +137,8 @@ class Reading(NamedTuple):
     calls: tuple[Call, ...]
     """Those for the answer."""
     error: str = ""
-    ended_by: str = ""
-    """What the error is, as `Trial.ended_by` has it."""
+    ending: TrialEnding | None = None
+    """What the error is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +164,7 @@ class PassageReader:
                 text = reply_of(self.model, asked)
             except RecallError as error:
                 without = replace(answer, usage={**answer.usage, HANDED_OUT: handed_out})
-                return Reading(without, tuple(sheet.calls), one_line(str(error), 300), ended_by(error))
+                return Reading(without, tuple(sheet.calls), one_line(str(error), 300), ending_of(error))
             sheet.whole = True
         usage = {**answer.usage, ANSWERED: 1, HANDED_OUT: handed_out, **usage_of(sheet.calls)}
         return Reading(replace(answer, text=text, usage=usage, by="model"), tuple(sheet.calls))

@@ -24,7 +24,7 @@ from pytest_recall.horizon.question import BenchQuestion, Checkpoint
 from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.models.model import Ask
 from pytest_recall.schedule.boxes import PROFILE
-from pytest_recall.trials.execution import CallSummary, Result, RunFacts, TrialCase, ended_by, make_trial
+from pytest_recall.trials.execution import CallSummary, Result, RunFacts, TrialCase, ending_of, make_trial
 from pytest_recall.trials.model_calls import Counted, QuestionCalls, counting, source_of
 from pytest_recall.trials.trial import Answer, AtCheckpoint, Outcome, Passage, Trial
 
@@ -127,7 +127,7 @@ def _handed_out(found: MemoryReply) -> HandedOut | None:
 
 def _lost(stage: str, error: Exception, answer: Answer, seconds: float) -> Result:
     return Result(
-        Outcome.ERROR, shortened(answer), error=told(error), stage=stage, seconds=seconds, ended_by=ended_by(error)
+        Outcome.ERROR, shortened(answer), error=told(error), stage=stage, seconds=seconds, **ending_of(error)._asdict()
     )
 
 

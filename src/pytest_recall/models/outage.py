@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
+from pytest_recall.files.coerce import typed
 from pytest_recall.files.errors import CaseError, single_errors
 from pytest_recall.files.wording import one_line
 from pytest_recall.models.rate import SPENT
@@ -62,6 +63,13 @@ class Outage(NamedTuple):
     """The host, with its port if it has one; empty where it is not known."""
     message: str
     """What the provider or its client says."""
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Outage:
+        """Return the outage whose fields `plain` has. Raises KeyError, TypeError or ValueError for anything else."""
+        if plain["kind"] not in _SAID:
+            raise ValueError(f"kind: {plain['kind']!r} is no kind of outage")
+        return cls(plain["kind"], **typed(cls, plain))
 
     @property
     def key(self) -> str:

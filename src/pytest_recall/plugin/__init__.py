@@ -21,6 +21,7 @@ from pytest_recall.plugin.stash import (
     CASSETTES,
     CRASHED,
     CURRENT,
+    ERROR,
     LOOPS,
     RERUN,
     RUN,
@@ -418,17 +419,16 @@ class Hooks:
         data = data_of(report)
         has_trial = "trials" in data
         item = self.config.stash.get(CURRENT, None)
-        if has_trial and item is not None and item.nodeid == report.nodeid:
-            state = state_of(item)
+        state = None if item is None or item.nodeid != report.nodeid else state_of(item)
+        if item is not None and state is not None and has_trial:
             if report.when == "call" and state.reported and _was_changed(item, report):
                 from pytest_recall.plugin import attempts
 
                 attempts.settle(item, report)
             state.pending = []
-        if report.failed and "apart" in data:
-            from pytest_recall.plugin.trials import set_apart
-
-            set_apart(report)
+        if state is not None and report.when == "call" and report.failed and state.apart:
+            # Not before it is reported: until then it is a fail, which plugins may have run again.
+            report.outcome, report.wasxfail = "skipped", state.apart
         run = self.run
         if run is not None:
             run.other_failures.take(report)
@@ -447,11 +447,11 @@ class Hooks:
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, Any] | None:
         """Show a trial without a verdict as an error, not as a failed case."""
         data = data_of(report)
-        if report.when == "call" and report.failed and data.get("error", False):
+        if report.when == "call" and report.failed and data.get("status") == ERROR:
             return "error", "E", "ERROR"
         if report.outcome == RERUN and "trials" in data:
             return "rerun", "R", ("RERUN", {"yellow": True})
-        if "arm" in data:
+        if data.get("status"):
             from pytest_recall.plugin import baselines
 
             return baselines.status(report)

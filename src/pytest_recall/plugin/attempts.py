@@ -52,4 +52,4 @@ def _rewrite(item: pytest.Item, report: pytest.TestReport) -> None:
     result = result._replace(outcome=outcome, error="" if report.passed else one_line(why), ended_by=ended_by)
     state_of(item).trial = trial = trial_of(item, result)
     state_of(item).outcome = outcome
-    add_data(report, trials=json.dumps([*earlier, trial.to_json()]), error=False)
+    add_data(report, trials=json.dumps([*earlier, trial.to_json()]), status="")

@@ -11,7 +11,7 @@ from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.plugin.options import spelled
 from pytest_recall.plugin.pytest_internals import defined_names, definitions
 from pytest_recall.plugin.session import run_of
-from pytest_recall.plugin.stash import CASSETTES, MODELS, add_data, data_of, state_of
+from pytest_recall.plugin.stash import CASSETTES, ERROR, MODELS, add_data, data_of, state_of
 from pytest_recall.trials.baselines import Baseline, baseline_of, check_names, fixture_of, named
 from pytest_recall.trials.trial import Outcome
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
     from pytest_recall.trials.baseline_agents import PlainModel
 
+STATUS = "baseline "
+"""What the status of a baseline's trial begins with, before its outcome."""
 LETTERS = {Outcome.PASSED: "b", Outcome.FAILED: "B", Outcome.ERROR: "e", Outcome.SKIPPED: "s"}
 """What pytest prints in a row for each outcome of a baseline."""
 
@@ -108,7 +110,7 @@ def mark(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRepo
     if isinstance(call.excinfo and call.excinfo.value, MissError):
         state_of(item).missed = True
         return
-    add_data(report, arm=state_of(item).outcome.value)
+    add_data(report, status=f"{STATUS}{state_of(item).outcome}")
     if state_of(item).rule is None:
         settle(item, report)
 
@@ -122,16 +124,16 @@ def settle(item: Any, report: Any) -> None:
 
 def settle_series(item: Any, report: Any, verdict: Outcome) -> None:
     """The same for a series of trials, one of which may have asked for what is not recorded."""
-    add_data(report, arm=verdict.value)
+    add_data(report, status=f"{STATUS}{verdict}")
     if not state_of(item).missed:
         settle(item, report)
     elif report.failed:
-        del data_of(report)["arm"]
+        add_data(report, status=ERROR if verdict is Outcome.ERROR else "")
 
 
 def status(report: Any) -> tuple[str, str, str] | None:
     """Return the words of a baseline's trial; None for any other report."""
-    word = data_of(report).get("arm")
-    if word is None:
+    status = data_of(report).get("status", "")
+    if not status.startswith(STATUS):
         return None
-    return f"baseline {word}", LETTERS[Outcome(word)], f"BASELINE {word.upper()}"
+    return status, LETTERS[Outcome(status.removeprefix(STATUS))], status.upper()

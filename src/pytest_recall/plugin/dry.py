@@ -18,10 +18,11 @@ from pytest_recall.files.git import Repository
 from pytest_recall.files.wording import listed
 from pytest_recall.models.prices import at_model, call_of, pricing
 from pytest_recall.plugin.pytest_internals import run_phase
-from pytest_recall.plugin.stash import CASSETTES, RUN, add_data, data_of, is_case, state_of
+from pytest_recall.plugin.stash import CASSETTES, ERROR, RUN, add_data, data_of, is_case, state_of
 from pytest_recall.replay import files_read
 from pytest_recall.replay.budget import may_cost, models_without_price
 from pytest_recall.results import replay_text
+from pytest_recall.results.ending_text import ending_text
 from pytest_recall.schedule.changes import (
     NAME,
     OF_FIXTURE,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from pytest_recall.replay.exchange import Exchange
     from pytest_recall.runs.plan import Plan
     from pytest_recall.trials.record import LetThrough
+    from pytest_recall.trials.trial import Trial
 
 _SHOWN = {
     ReplayState.UNAFFECTED: ("not affected", ".", "NOT AFFECTED"),
@@ -271,19 +273,20 @@ class DryRun:
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
         """Show a case by what was found; None for what pytest shows as ever."""
         data = data_of(report)
-        if "dry" not in data or (report.when == "call" and report.failed and data.get("error", False)):
+        if "dry" not in data or (report.when == "call" and report.failed and data.get("status") == ERROR):
             return None
         found = ReplayFinding.from_json(json.loads(data["dry"]))
         return None if found.breaks and report.failed else _SHOWN.get(found.state)
 
-    def take(self, case_id: str, finding: str, why: str) -> None:
-        """Take in what the replay of a case came to, as the report has it; `why` is what is unknown without one."""
+    def take(self, trial: Trial, finding: str) -> None:
+        """Take in what the replay of a case came to, as the report of its trial has it if it got as far as that."""
+        why = ending_text(trial)
         found = ReplayFinding.from_json(json.loads(finding)) if finding else ReplayFinding(ReplayState.UNKNOWN, why=why)
-        known = self._found.get(case_id)
+        known = self._found.get(trial.case_id)
         if found.state is ReplayState.UNKNOWN:
             found = found._replace(why=why or found.why)
         # At the end of a teardown there may be something to say against it.
-        self._found[case_id] = found if known is None else worst([known, found])
+        self._found[trial.case_id] = found if known is None else worst([known, found])
 
     def changes(self, plan: Plan, let_through: LetThrough) -> Changes:
         """Return what was found of the cases of `plan`."""

@@ -42,8 +42,8 @@ class ItemState:
     """The cassette of its last attempt, until its protocol has ended."""
     calling: bool = False
     """Whether it is being called, so that what is reported of it is a subtest."""
-    subtests: list[tuple[Outcome, str]] = field(default_factory=list)
-    """The subtests of its last call that did not pass, and why."""
+    subtests: list[Result] = field(default_factory=list)
+    """What the subtests of its last call came to that did not pass."""
     imposed: list[BaseException] = field(default_factory=list)
     """What pytest or a plugin has failed its last call with, and not the test itself."""
     answer: Answer | None = None
@@ -56,6 +56,8 @@ class ItemState:
     """Whether its call has ended, and no report was made of it yet."""
     raised: BaseException | None = None
     """What that call raised."""
+    apart: str = ""
+    """Why its last fail does not fail the run; empty if it does."""
     unproven: str = ""
     """Why its last fail counts for nothing; empty if it counts."""
     pending: list[str] = field(default_factory=list)

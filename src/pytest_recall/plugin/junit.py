@@ -13,7 +13,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_recall.plugin.session import run_of
-from pytest_recall.plugin.stash import STATE, data_of
+from pytest_recall.plugin.stash import ERROR, STATE, data_of
 from pytest_recall.results.cause_text import cause_line
 from pytest_recall.results.regressions import cause
 from pytest_recall.trials.trial import Outcome
@@ -56,7 +56,7 @@ class JUnitReport:
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Make an error of the failure that was noted for a trial without a verdict, after all others have seen it."""
-        if not (report.when == "call" and report.failed and data_of(report).get("error", False)):
+        if not (report.when == "call" and report.failed and data_of(report).get("status") == ERROR):
             return
         for plugin in self._config.pluginmanager.get_plugins():
             reporter, stats = getattr(plugin, "node_reporter", None), getattr(plugin, "stats", None)

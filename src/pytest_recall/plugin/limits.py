@@ -28,6 +28,7 @@ from pytest_recall.trials.trial import Outcome
 if TYPE_CHECKING:
     from pytest_recall.files.eval_directory import Place
     from pytest_recall.models.outage import Outage
+    from pytest_recall.trials.trial import Trial
 
 
 LIMIT = 5
@@ -60,6 +61,11 @@ class Breaker:
             self._stops[arm] = RunStop("outage", outage.message, LIMIT, outage.kind, outage.host)
             with suppress(OSError):  # The other processes then count for themselves.
                 write_text(self._file, json.dumps({arm: stop.to_json() for arm, stop in self._stops.items()}))
+
+    def count(self, trial: Trial) -> None:
+        """Count how a trial has ended, unless it was skipped."""
+        if trial.outcome is not Outcome.SKIPPED:
+            self.take(trial.arm, trial.outage)
 
     def stop_of(self, arm: str) -> RunStop | None:
         """Return why the agent under test, or a baseline, is not asked any more; None if it is."""

@@ -11,7 +11,7 @@ from pytest_recall.files.errors import MissError
 from pytest_recall.files.wording import plural
 from pytest_recall.plugin import baselines
 from pytest_recall.plugin.pytest_internals import renew_request, run_phase
-from pytest_recall.plugin.stash import CASSETTES, RERUN, RUN, add_data, data_of, is_case, state_of
+from pytest_recall.plugin.stash import CASSETTES, ERROR, RERUN, RUN, add_data, data_of, is_case, state_of
 from pytest_recall.plugin.trials import why_not_blocking
 from pytest_recall.results.stop_text import outage_line
 from pytest_recall.results.unproven_text import unconfirmed_text
@@ -126,20 +126,20 @@ def _tell(item: Any, report: Any, verdict: Outcome | None, outcomes: list[Outcom
         report.longrepr = None
     elif verdict is Outcome.FAILED:
         report.outcome = "failed"
-        add_data(report, error=False)
+        add_data(report, status="")
         report.longrepr = f"{fails[-1]}\n  {summary}" if fails else summary
         if not state.unproven and rule.is_unconfirmed(outcomes):
             state.unproven = unconfirmed_text(summary)
         if not state.arm:
-            add_data(report, apart=why_not_blocking(item))
+            state.apart = why_not_blocking(item)
     elif verdict is Outcome.ERROR and state.unasked is not None:
         report.outcome = "failed"
-        add_data(report, error=True)
+        add_data(report, status=ERROR)
         after = f"no verdict after {plural(len(outcomes) - 1, 'trial')} ({rule.name})"
         report.longrepr = f"{after}: {outage_line(state.unasked, state.arm)}"
     elif outcomes[-1].is_verdict:
         report.outcome = "failed"
-        add_data(report, error=True)
+        add_data(report, status=ERROR)
         report.longrepr = f"no verdict: {summary}"
     if state.arm:
         baselines.settle_series(item, report, verdict)
@@ -150,8 +150,8 @@ def _interact(item: Any, call: pytest.CallInfo[None], report: Any) -> None:
     """Tell debuggers and editors of an exception, as pytest does: of a trial that is repeated they hear nothing."""
     expected = (
         hasattr(report, "wasxfail")
-        or "arm" in data_of(report)
-        or bool(data_of(report).get("apart"))
+        or data_of(report).get("status", "").startswith(baselines.STATUS)
+        or (report.failed and state_of(item).apart)
         or isinstance(call.excinfo and call.excinfo.value, pytest.skip.Exception)
     )
     if call.excinfo is not None and not expected:

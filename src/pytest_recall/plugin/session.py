@@ -18,14 +18,14 @@ from pytest_recall.files import clock
 from pytest_recall.files.disk import LinkError, check_link
 from pytest_recall.files.eval_directory import SUFFIXES
 from pytest_recall.files.wording import plural
-from pytest_recall.models.outage import Outage
 from pytest_recall.models.reply_names import joined, replied_models
 from pytest_recall.plugin import garbage
 from pytest_recall.plugin.options import is_worker
 from pytest_recall.plugin.pytest_internals import terminal_writer, was_debugged
 from pytest_recall.plugin.session_stats import CollectedTests, Money, SessionLog, SessionLoop, Unrecorded
-from pytest_recall.plugin.stash import CRASHED, LAST_TRIALS, RERUN, RUN, data_of
+from pytest_recall.plugin.stash import CRASHED, CURRENT, LAST_TRIALS, RERUN, RUN, data_of
 from pytest_recall.plugin.worker_payload import CollectionPayload
+from pytest_recall.results.scorecard_text import ShownFailure
 from pytest_recall.results.sentences import slice_line
 from pytest_recall.runs.plan import Plan
 from pytest_recall.trials.baselines import case_and_baseline
@@ -75,17 +75,17 @@ class Failures:
         finally:
             stats.update(kept)
 
-    def shown(self, reporter: pytest.TerminalReporter) -> dict[str, str]:
+    def shown(self, reporter: pytest.TerminalReporter) -> dict[str, ShownFailure]:
         """Return what pytest would show of each case, by id; nothing with `--tb=no` and `--tb=line`."""
         if reporter.config.option.tbstyle in ("no", "line"):
             return {}
         ends = {report.nodeid: report for report in reporter.getreports("") if report.when == "teardown"}
-        return {
-            case_id: "\n".join(
-                _text(report, ends.get(report.nodeid), reporter) for report in reports if not was_debugged(report)
-            )
-            for case_id, reports in self._reports.items()
-        }
+        shown = {}
+        for case_id, every in self._reports.items():
+            reports = [report for report in every if not was_debugged(report)]
+            text = "\n".join(_text(report, ends.get(report.nodeid), reporter) for report in reports)
+            shown[case_id] = ShownFailure(text, any(not isinstance(report.longrepr, str) for report in reports))
+        return shown
 
 
 def _text(report: pytest.TestReport, end: pytest.TestReport | None, reporter: pytest.TerminalReporter) -> str:
@@ -395,28 +395,31 @@ class Run:
             self.merge_collection(CollectionPayload.from_text(data["collection"]))
         if "unpaid" in data:
             self.money.unpaid.setdefault(data["unpaid"], set()).add(report.nodeid)
-        given = data.get("trials")
-        if given is not None:
-            text, trials = self.config.stash.get(LAST_TRIALS, ("", []))
-            # A report that never left this process need not be read.
-            *earlier, trial = trials if text is given else map(Trial.from_json, json.loads(given))
+        if "trials" in data:
+            *earlier, trial = self._trials_of(data["trials"])
             if report.failed and trial.ended_by == "budget":
                 self.money.cut += 1
             path, line, _ = report.location
             where = path if line is None else f"{path}:{line + 1}"
             for one in earlier if self.dry is None else ():
                 self._append(one, where)
-            if (
-                self.breaker is not None
-                and data.get("process") != os.getpid()  # Its own process has counted it.
-                and trial.outcome is not Outcome.SKIPPED
-            ):
-                self.breaker.take(trial.arm, Outage(*data["outage"]) if "outage" in data else None)  # type: ignore[arg-type]
+            if self.breaker is not None and not self._ran_here(report.nodeid):  # Else it was counted as it ended.
+                self.breaker.count(trial)
             if not trial.arm:
                 self.failures.take(trial, report)
             self._append(trial, where, data.get("dry", ""))
         elif report.failed and report.when == CRASHED:
-            self._crashed(report.nodeid, f"the worker died: {report.longrepr}")
+            self._crashed(report.nodeid, str(report.longrepr))
+
+    def _ran_here(self, node_id: str) -> bool:
+        """Whether the item that was run last in this process has this node id."""
+        item = self.config.stash.get(CURRENT, None)
+        return item is not None and item.nodeid == node_id
+
+    def _trials_of(self, text: str) -> list[Trial]:
+        """Return the trials of a report; one that never left this process need not be read."""
+        last, trials = self.config.stash.get(LAST_TRIALS, ("", []))
+        return trials if last is text and trials else list(map(Trial.from_json, json.loads(text)))
 
     def _crashed(self, node_id: str, error: str) -> None:
         """Append the trial of a case whose worker died under it, unless its verdict had arrived."""
@@ -448,7 +451,7 @@ class Run:
 
     def _append(self, trial: Trial, where: str, dry: str = "", reason: str = "") -> None:
         if self.dry is not None:
-            self.dry.take(trial.case_id, dry, trial.error)
+            self.dry.take(trial, dry)
             return
         if self.journal is None:
             self._begin(())

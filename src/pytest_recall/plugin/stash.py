@@ -47,6 +47,8 @@ STATE: pytest.StashKey[ItemState] = pytest.StashKey()
 """On an item: what is known of it; absent on tests that are none of ours."""
 RERUN: str = "rerun"
 """The outcome, to pytest, of a trial that is not the last of its series: the one that report plugins know."""
+ERROR: str = "error"
+"""The status of a case without a verdict."""
 CRASHED = "???"
 """When, by the report that xdist makes up, an item ended whose worker died."""
 
@@ -69,18 +71,11 @@ class ReportData(TypedDict, total=False):
 
     trials: str
     """The JSON text of the trial, after those that were on no report that pytest has shown."""
-    process: int
-    """The process that has made it."""
-    error: bool
-    """Whether the trial came to no verdict."""
-    outage: tuple[str, ...]
-    """The outage that ended it: the fields of `models.outage.Outage`."""
+    status: str
+    """What the case came to, where pytest has no word for it: `error`, or the outcome of a baseline after `baseline `;
+    empty for all else."""
     unpaid: str
     """Whom there was no money to ask, in place of a trial: a baseline by its name, or empty the agent under test."""
-    apart: str
-    """Why a fail does not fail the run; empty if it does."""
-    arm: str
-    """What the trial of a baseline came to."""
     dry: str
     """The JSON text of what the replay of a case has found."""
     uncollected: str

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_recall.files.errors import CaseError, MissError, RecallError, message_of, single_errors
 from pytest_recall.files.wording import one_line, plural
-from pytest_recall.models.outage import Outage, outage_text
 from pytest_recall.plugin import baselines, judging, marks
 from pytest_recall.plugin.case_item import CaseFailed, CaseItem
-from pytest_recall.plugin.limits import outage_in
 from pytest_recall.plugin.stash import (
     CASSETTES,
+    ERROR,
     LAST_TRIALS,
     RUN,
     add_data,
-    data_of,
     state_of,
 )
 from pytest_recall.replay.budget import spent_text
 from pytest_recall.replay.exchange import error_replies
+from pytest_recall.results.ending_text import ending_text
 from pytest_recall.results.standing import informs
 from pytest_recall.results.unproven_text import unproven_text
 from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.trials.conditions import Prompts, conditions, taped_of, words_of
-from pytest_recall.trials.execution import CallSummary, Result, RunFacts, TrialCase, make_trial
+from pytest_recall.trials.execution import CallSummary, Result, RunFacts, TrialCase, ending_of, make_trial
 from pytest_recall.trials.journal import json_line
 from pytest_recall.trials.trial import Outcome, Trial, judged_by_models
 
@@ -50,19 +48,16 @@ def put_trial_on_report(item: pytest.Item, call: pytest.CallInfo[None], report: 
     if call.when == "setup" and report.passed:
         return
     run: Run = item.config.stash[RUN]
-    outcome, error, ended_by = _settled(item, call, report, run)
-    state.outcome = outcome
-    outage = None if raised is None or outcome is not Outcome.ERROR else outage_in(item, raised)
-    if outcome is not Outcome.SKIPPED:
-        _count(item, outage, run)
-    if outage is not None:
-        add_data(report, outage=tuple(outage))
-        error, ended_by = _in_one_line(item, call, report, outage) or error, "outage"
-    result = state.result
-    if result is None or result.outcome is not outcome:
-        result = Result(outcome, error=error, seconds=None if isinstance(item, CaseItem) else round(call.duration, 6))
-    result = result._replace(ended_by=result.ended_by or ended_by)
+    result = _result(item, call, report, run)
+    state.outcome = outcome = result.outcome
+    if state.result is not None and state.result.outcome is outcome:
+        result = state.result._replace(ended_by=state.result.ended_by or result.ended_by)
     state.trial = trial = trial_of(item, result, with_calls=call.when != "teardown")
+    prefetch = state.prefetch
+    if run.breaker is not None and (prefetch is None or prefetch.job is None):
+        run.breaker.count(trial)  # What was asked before its turn was counted as it ended.
+    if trial.outage is not None:
+        _in_one_line(item, call, report, trial)
     if outcome is Outcome.FAILED:
         state.unproven = unproven_text(trial)
     _put(item, report, trial)
@@ -72,7 +67,7 @@ def put_trial_on_report(item: pytest.Item, call: pytest.CallInfo[None], report: 
         baselines.mark(item, call, report)
         return
     if state.rule is None:
-        add_data(report, apart=why_not_blocking(item) if outcome is Outcome.FAILED else "")
+        state.apart = why_not_blocking(item) if outcome is Outcome.FAILED else ""
 
 
 def _is_left_out(item: pytest.Item, report: pytest.TestReport, raised: BaseException | None) -> bool:
@@ -89,29 +84,23 @@ def _is_left_out(item: pytest.Item, report: pytest.TestReport, raised: BaseExcep
     return True
 
 
-def _settled(
-    item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, run: Run
-) -> tuple[Outcome, str, str]:
-    """Return what an item came to, why that is no verdict, and what ended it then; the report says the same."""
+def _result(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, run: Run) -> Result:
+    """Return what an item came to, as pytest saw it; the report says the same."""
     raised = call.excinfo.value if call.excinfo is not None else None
     if isinstance(raised, MissError) and hasattr(report, "wasxfail"):
         # Anyone who expects a test to fail does not expect it to ask for what is not recorded.
         del report.wasxfail
         report.outcome, report.longrepr = "failed", str(raised)
-    outcome, error = _outcome(item, call, report)
-    if call.when == "call" and outcome in (Outcome.PASSED, Outcome.SKIPPED) and state_of(item).subtests:
-        outcome, error = _by_subtests(item)
-        report.outcome, report.longrepr = "failed", error
-    if outcome.is_verdict and (why := _no_evidence(item, outcome, run)):
-        report.outcome, report.longrepr = "failed", why
-        return Outcome.ERROR, why, "evidence"
-    if outcome is Outcome.SKIPPED:
-        return outcome, error, "skip"
-    if outcome is not Outcome.ERROR:
-        return outcome, error, ""
-    if isinstance(raised, MissError):
-        return outcome, error, "budget" if raised.unpaid else "miss"
-    return outcome, error, "exception"
+    result = _outcome(item, call, report)
+    if call.when == "call" and result.outcome in (Outcome.PASSED, Outcome.SKIPPED) and state_of(item).subtests:
+        result = _by_subtests(item)
+        report.outcome = "failed"
+        report.longrepr = f"{plural(len(state_of(item).subtests), 'subtest')} failed: {result.error}"
+    if result.outcome.is_verdict and (undecided := _no_evidence(item, result.outcome, run)) is not None:
+        report.outcome, report.longrepr = "failed", ending_text(undecided)
+        result = undecided
+    # The agent of a case says itself how long it took.
+    return result if isinstance(item, CaseItem) else result._replace(seconds=round(call.duration, 6))
 
 
 def _put(item: pytest.Item, report: pytest.TestReport, trial: Trial) -> None:
@@ -119,61 +108,47 @@ def _put(item: pytest.Item, report: pytest.TestReport, trial: Trial) -> None:
     pending = state_of(item).pending
     pending.append(json_line(trial.to_json()).decode())
     text = f"[{', '.join(pending)}]"
-    add_data(report, trials=text, process=os.getpid(), error=trial.outcome is Outcome.ERROR)
+    add_data(report, trials=text, status=ERROR if trial.outcome is Outcome.ERROR else "")
     item.config.stash[LAST_TRIALS] = (text, [trial]) if len(pending) == 1 else ("", [])
 
 
-def _no_evidence(item: pytest.Item, outcome: Outcome, run: Run) -> str:
-    """Return why the verdict on a case that a change affects, or that is replayed to see if it does, is no evidence.
+def _no_evidence(item: pytest.Item, outcome: Outcome, run: Run) -> Result | None:
+    """Return what a verdict comes to that is no evidence, of a case that a change affects, or replayed to see that.
+
+    None if it is evidence.
 
     A fail that rests on an error reply is asked again. A case that was recorded with calls, and makes none now, has its
     answer from elsewhere.
     """
     if run.dry is None and run.plan.changes is None:
-        return ""
+        return None
     case_id = state_of(item).case_id
     of_change = run.plan.changes is not None and run.plan.reasons.get(case_id) in OF_CHANGE
     if not (run.dry or of_change) or state_of(item).arm:
-        return ""
+        return None
     tape = state_of(item).tape
     if tape is None:
-        return ""
+        return None
     if outcome is Outcome.FAILED:
         manager = item.config.stash[CASSETTES]
         ends = ", ".join(error_replies(manager.calls_of(manager.exchanges_of(tape))))
-        return f"no verdict on the change, since the provider failed: {ends}" if ends else ""
+        return Result(Outcome.ERROR, error=ends, ended_by="error-reply") if ends else None
     if run.dry or tape.mode != "missing" or not (run.plan.changes and run.plan.changes.asks(case_id)):
-        return ""
-    if not tape.is_answered_elsewhere():
-        return ""
-    return (
-        "no verdict on the change: its recording has calls, and this run made none; a cache of the agent may have"
-        " answered, so switch it off or empty it"
-    )
+        return None
+    return Result(Outcome.ERROR, ended_by="no-calls") if tape.is_answered_elsewhere() else None
 
 
-def _in_one_line(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, outage: Outage) -> str:
-    """Say of a trial that it ended by an outage, in place of a traceback through the client, and return that.
+def _in_one_line(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, trial: Trial) -> None:
+    """Say of a trial that it ended by an outage, in place of a traceback through the client.
 
-    Empty where it is one sentence as it is, which says more.
+    Not where it is one sentence as it is, which says more.
     """
     raised = call.excinfo.value if call.excinfo is not None else None
     if isinstance(raised, pytest.fail.Exception) or (isinstance(raised, CaseError) and raised.__cause__ is None):
-        return ""
-    stage = raised.stage if isinstance(raised, CaseError) else "" if call.when == "call" else call.when
-    sentence = f"{stage}: {outage_text(outage)}" if stage else outage_text(outage)
+        return
     if item.config.option.tbstyle != "long":
         path, line, _ = item.location
-        report.longrepr = f"{path}:{(line or 0) + 1}: {sentence}"
-    return sentence
-
-
-def _count(item: pytest.Item, outage: Outage | None, run: Run) -> None:
-    if run.breaker is None:
-        return
-    state = state_of(item)
-    if state.prefetch is None or state.prefetch.job is None:  # What was asked before its turn was counted as it ended.
-        run.breaker.take(state.arm, outage)
+        report.longrepr = f"{path}:{(line or 0) + 1}: {ending_text(trial)}"
 
 
 def _unpaid(item: pytest.Item) -> SpentBudget | None:
@@ -208,30 +183,21 @@ def why_not_blocking(item: pytest.Item) -> str:
     return reason
 
 
-def set_apart(report: pytest.TestReport) -> None:
-    """Make an expected fail of one that does not fail the run.
-
-    Not before it is reported: until then it is a fail, which plugins may have run again.
-    """
-    if report.failed and (reason := data_of(report).get("apart", "")):
-        report.outcome = "skipped"
-        report.wasxfail = reason
-
-
 def take_subtest(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Note what a subtest came to, of pytest's fixture or of unittest: the test comes to no better."""
-    outcome, error = _outcome(item, call, report)
-    if outcome in (Outcome.FAILED, Outcome.ERROR):
-        state_of(item).subtests.append((outcome, error))
-    if outcome is Outcome.FAILED:
-        add_data(report, apart=why_not_blocking(item))
+    result = _outcome(item, call, report)
+    if result.outcome in (Outcome.FAILED, Outcome.ERROR):
+        state_of(item).subtests.append(result)
+    if result.outcome is Outcome.FAILED:
+        state_of(item).apart = why_not_blocking(item)
 
 
-def _by_subtests(item: pytest.Item) -> tuple[Outcome, str]:
-    found = state_of(item).subtests
-    failed = [error for outcome, error in found if outcome is Outcome.FAILED]
-    errors = failed or [error for _, error in found]
-    return Outcome.FAILED if failed else Outcome.ERROR, f"{plural(len(found), 'subtest')} failed: {'; '.join(errors)}"
+def _by_subtests(item: pytest.Item) -> Result:
+    """Return what a test comes to by its subtests that failed, with the errors of all of one kind."""
+    subtests = state_of(item).subtests
+    failed = [one for one in subtests if one.outcome is Outcome.FAILED]
+    worst = failed or subtests
+    return worst[0]._replace(error="; ".join(one.error for one in worst))
 
 
 def changes_at_its_end(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> bool:
@@ -247,21 +213,24 @@ def _missed_at_its_end(item: pytest.Item, error: MissError) -> bool:
     return tape is not None and str(error) in tape.misses
 
 
-def _outcome(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> tuple[Outcome, str]:
+def _outcome(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> Result:
+    """Return what a phase of an item or a subtest came to."""
     if report.passed:
-        return Outcome.PASSED, ""
+        return Result(Outcome.PASSED)
     if report.skipped:
         if hasattr(report, "wasxfail"):
-            return Outcome.SKIPPED, one_line(f"expected to fail: {report.wasxfail}")
-        return Outcome.SKIPPED, one_line(str(call.excinfo.value) if call.excinfo else "")
+            return Result(Outcome.SKIPPED, error=one_line(report.wasxfail), ended_by="xfail")
+        return Result.skipped(one_line(str(call.excinfo.value) if call.excinfo else ""))
     if call.excinfo is None:
         # A strict xfail that passed: pytest fails it without an exception.
-        return Outcome.FAILED, one_line(str(report.longrepr))
+        return Result(Outcome.FAILED, error=one_line(str(report.longrepr)))
     error = call.excinfo.value
     if call.when == "call" and _is_verdict(item, error):
-        return Outcome.FAILED, one_line(message_of(error, named=False))
-    stage = "" if call.when == "call" else f"{call.when}: "
-    return Outcome.ERROR, one_line(f"{stage}{_said(error)}")
+        return Result(Outcome.FAILED, error=one_line(message_of(error, named=False)))
+    stage = error.stage if isinstance(error, CaseError) else ""
+    if call.when != "call":
+        stage = call.when
+    return Result(Outcome.ERROR, error=one_line(_said(error)), stage=stage, **ending_of(error)._asdict())
 
 
 def _is_verdict(item: pytest.Item, error: BaseException) -> bool:

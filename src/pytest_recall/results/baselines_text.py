@@ -8,6 +8,7 @@ from typing import Any
 from pytest_recall.files.sections import Section, TextTable
 from pytest_recall.files.wording import one_line, p_value, plural
 from pytest_recall.metrics.intervals import Interval
+from pytest_recall.results.ending_text import explanation, no_verdict_json
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.baselines import Arm, SideBySide, verdicts
 from pytest_recall.trials.cost_text import AGENT
@@ -67,7 +68,7 @@ def _plain(found: SideBySide, arm: Arm) -> dict[str, Any]:
         "usd": bill.known,
         "calls_without_price": bill.unpriced,
         "estimated": bool(bill.estimated),
-        "no_verdict": [{"id": c, "outcome": outcome.value, "note": why} for c, outcome, why in arm.undecided],
+        "no_verdict": [no_verdict_json(trial) for trial in arm.undecided],
     }
 
 
@@ -136,9 +137,9 @@ def _name(arm: Arm) -> str:
 def _undecided(found: SideBySide) -> list[tuple[str, str, str, str]]:
     """Return what came to no verdict: the baseline, the case, the outcome and why."""
     return [
-        (one_line(arm.name, 60), one_line(case_id), outcome.value, one_line(why, 140))
+        (one_line(arm.name, 60), one_line(trial.case_id), trial.outcome.value, one_line(explanation(trial), 140))
         for arm in found.baselines
-        for case_id, outcome, why in arm.undecided
+        for trial in arm.undecided
     ]
 
 

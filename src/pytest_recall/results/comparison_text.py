@@ -13,6 +13,7 @@ from pytest_recall.metrics.intervals import Interval
 from pytest_recall.models.reply_names import joined
 from pytest_recall.results import sentences
 from pytest_recall.results.comparison import Comparison, Pair
+from pytest_recall.results.ending_text import explanation
 from pytest_recall.schedule.boxes import DATASET, PROFILE, UNSCHEDULED
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import Spend
@@ -178,7 +179,7 @@ def _flips(found: Comparison) -> list[tuple[str, list[Pair]]]:
 
 
 def _note(pair: Pair) -> str:
-    return pair.base.note or pair.head.note
+    return explanation(pair.base) or explanation(pair.head)
 
 
 def _times(pair: Pair) -> str:

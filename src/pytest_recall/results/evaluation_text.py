@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from pytest_recall.files.wording import budget_words
+from pytest_recall.files.wording import budget_words, one_line
+from pytest_recall.results.ending_text import explanation
 from pytest_recall.trials.record import Header, NotCompared, NotEvaluated
+from pytest_recall.trials.trial import Trial
 
 
 def not_compared_text(found: NotCompared) -> str:
@@ -29,8 +31,8 @@ def not_compared_text(found: NotCompared) -> str:
     return found.detail
 
 
-def not_evaluated_text(header: Header, found: NotEvaluated) -> str:
-    """Return why a case has no verdict."""
+def not_evaluated_text(header: Header, found: NotEvaluated, trial: Trial | None) -> str:
+    """Return why a case has no verdict, whose `trial` there is if it was asked."""
     match found.cause:
         case "budget" if header.budget is not None:
             return f"{budget_words(header.budget)} does not reach it"
@@ -41,4 +43,5 @@ def not_evaluated_text(header: Header, found: NotEvaluated) -> str:
         case "call":
             did = "refuses the key" if found.detail in ("http-401", "http-403") else "did not answer"
             return f"the provider {did}: {found.detail.removeprefix('http-')}"
-    return found.detail or found.cause
+    words = "" if trial is None else explanation(trial)
+    return one_line(words, 160) or found.cause

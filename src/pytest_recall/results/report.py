@@ -14,6 +14,7 @@ from pytest_recall.cases.case import Case, JudgeCall
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.metrics.intervals import Interval, wilson
 from pytest_recall.results.comparison import Comparison, Pair
+from pytest_recall.results.ending_text import explanation
 from pytest_recall.results.regressions import DiffPiece, word_diff
 from pytest_recall.results.scorecard import NOT_RUN, CaseResult, FailureKind, LastPass, Scorecard
 from pytest_recall.schedule.boxes import review
@@ -317,7 +318,7 @@ def steps_of(record: Record, cases: Iterable[str], quarantine: Quarantine | None
             after=after and after.box,
             source=trial.source,
             scores=scores(trial),
-            note=trial.note,
+            note=explanation(trial),
             answer=trial.answer.text if trial.answer else None,
         )
     return found

@@ -13,6 +13,7 @@ from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.metrics.intervals import unseen_share
 from pytest_recall.models.reply_names import replied_models
+from pytest_recall.results.ending_text import explanation
 from pytest_recall.results.evaluation_text import not_compared_text, not_evaluated_text
 from pytest_recall.results.regressions import Cause, cause, narrowed
 from pytest_recall.results.standing import informs
@@ -406,7 +407,7 @@ def _not_evaluated(trial: Trial) -> NotEvaluated:
     ends = [call.trouble for call in trial.calls if call.kind != "judge"]
     if trial.answer is None and ends and ends[-1]:
         return NotEvaluated(trial.case_id, "call", ends[-1])
-    return NotEvaluated(trial.case_id, trial.outcome.value, one_line(trial.error, 160))
+    return NotEvaluated(trial.case_id, trial.ended_by, one_line(trial.error, 160))
 
 
 def _decides(header: Header, trial: Trial) -> bool:
@@ -516,7 +517,8 @@ def troubles(record: Record, card: Scorecard, allowed: float) -> list[str]:
     missing = sum(kinds.values())
     if missing > most:
         told = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count)
-        said = next((one_line(result.trial.error, 160) for result in (*errors, *skipped) if result.trial.error), "")
+        whys = (one_line(explanation(result.trial), 160) for result in (*errors, *skipped))
+        said = next(filter(None, whys), "")
         said = said or left_text(record.stop, len(card.not_run))
         why = f" ({said})" if said else ""
         found.append(f"{missing:,} of {chosen:,} cases without a verdict, {most:,} allowed: {told}{why}")
@@ -557,7 +559,8 @@ def not_evaluated_line(header: Header, card: Scorecard) -> str:
     if not left:
         return ""
     count = len(left) + sum(one.trial.outcome.is_verdict for one in card.of_change())
-    whys = Counter(not_evaluated_text(header, one) for one in left)
+    trials = {one.trial.case_id: one.trial for one in card.of_change()}
+    whys = Counter(not_evaluated_text(header, one, trials.get(one.id)) for one in left)
     told = "; ".join(f"{number:,}: {why}" if len(whys) > 1 else why for why, number in whys.most_common(3))
     were = "was" if len(left) == 1 else "were"
     said = f"{len(left):,} of {plural(count, 'affected case')} {were} not evaluated"

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pytest_recall.files.sections import markdown_body
 from pytest_recall.files.wording import cell, code, listed, prose
 from pytest_recall.results import regressions_text, sentences
+from pytest_recall.results.ending_text import explanation
 from pytest_recall.results.of_change_text import of_change_markdown
 from pytest_recall.results.scorecard import NOT_RUN, CaseResult, FailureKind, Scorecard
 from pytest_recall.results.sections import STANDING_OPEN, report_sections
@@ -87,7 +88,8 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
     third = card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)
     if third:
         rows = [
-            f"| {code(r.trial.case_id)} | {r.trial.outcome} | {cell(r.trial.error)} |" for r in third[:MAX_MARKDOWN]
+            f"| {code(r.trial.case_id)} | {r.trial.outcome} | {cell(explanation(r.trial))} |"
+            for r in third[:MAX_MARKDOWN]
         ]
         told = "A crash, an upstream error or a skip is not a failed case"
         told += "." if sentences.on_no_schedule(third) else "; it moves no box."

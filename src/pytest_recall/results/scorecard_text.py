@@ -9,12 +9,13 @@ import re
 from collections.abc import Iterator, Mapping
 from textwrap import indent
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_recall.files.sections import terminal_body
 from pytest_recall.files.wording import grid, listed, one_line
 from pytest_recall.models.reply_names import joined
 from pytest_recall.results import gates_text, regressions_text, sentences
+from pytest_recall.results.ending_text import explanation, no_verdict_json
 from pytest_recall.results.of_change_text import of_change_json, of_change_lines
 from pytest_recall.results.scorecard import CaseResult, FailureKind, Scorecard, is_incomplete
 from pytest_recall.results.scorecard_markdown import (
@@ -36,6 +37,18 @@ from pytest_recall.trials.trial import Outcome, Trial
 MAX_WHOLE = 20
 """Cases of each kind that are shown whole, unless more is asked for; the next ones have a line each."""
 
+
+class ShownFailure(NamedTuple):
+    """What pytest shows of a case that failed or has no verdict."""
+
+    text: str
+    """Its lines; empty for none."""
+    is_traceback: bool = False
+    """Whether it is a traceback, which says last what it is about."""
+
+
+NOTHING_SHOWN = ShownFailure("")
+
 MAX_NOTES = 3
 """Notes that are shown, unless more is asked for."""
 
@@ -44,7 +57,13 @@ MAX_TERMINAL = 100
 
 
 def failed(
-    header: Header, card: Scorecard, verbosity: int, shown: Mapping[str, str], command: str, *, brief: bool = False
+    header: Header,
+    card: Scorecard,
+    verbosity: int,
+    shown: Mapping[str, ShownFailure],
+    command: str,
+    *,
+    brief: bool = False,
 ) -> Iterator[str]:
     """Yield the failed cases by what they are; `command` lists those that are folded to a line.
 
@@ -69,7 +88,7 @@ def failed(
         yield f"{told}: `{command}` {'shows it' if sum(folded.values()) == 1 else 'lists them'}"
 
 
-def undecided(card: Scorecard, verbosity: int, shown: Mapping[str, str]) -> Iterator[str]:
+def undecided(card: Scorecard, verbosity: int, shown: Mapping[str, ShownFailure]) -> Iterator[str]:
     """Yield the cases that came to no verdict; errors with what pytest has to show of them."""
     results = card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)
     if not results:
@@ -93,19 +112,17 @@ def undecided(card: Scorecard, verbosity: int, shown: Mapping[str, str]) -> Iter
         yield f"  and {left} more in scorecard.md"
 
 
-def _said(trial: Trial, shown: Mapping[str, str]) -> tuple[str, str]:
+def _said(trial: Trial, shown: Mapping[str, ShownFailure]) -> tuple[str, str]:
     """Return why a case came to no verdict: the line beside its id, and the lines below."""
-    text = shown.get(trial.case_id, "") if trial.outcome is Outcome.ERROR else ""
-    first, _, rest = text.partition("\n")
-    # A cassette that cannot be used says so in the setup, in a sentence that names no stage.
-    if first and trial.error.removeprefix("setup: ")[:40] in first:
+    text, is_traceback = shown.get(trial.case_id, NOTHING_SHOWN) if trial.outcome is Outcome.ERROR else NOTHING_SHOWN
+    if text and not is_traceback and trial.tally is None:
+        first, _, rest = text.partition("\n")
         return first, rest
     # A traceback says last what it is about.
-    why = one_line(trial.error, 140)
+    why = one_line(explanation(trial), 140)
     return (_placed(trial, why), text) if trial.outcome is Outcome.ERROR else (why, text)
 
 
-_MISSED = " is not recorded; "
 _OWN = re.compile(r"\S+\.ndjson|`[^`]*`|“[^”]*”")
 """What the miss of a case says of its own: the cassette, the command that records it, and the words that differ."""
 
@@ -117,17 +134,17 @@ def _cause(trial: Trial, text: str) -> str:
     """
     if trial.where:
         text = text.replace(trial.where, "")
-    if _MISSED in text:
+    if trial.ended_by == "miss":
         text = _OWN.sub("", text)
     return re.sub(rf"(?<![\w-]){re.escape(trial.case_id)}(?![\w-])", "", text)
 
 
 def _whole(
-    header: Header, card: Scorecard, result: CaseResult, shown: Mapping[str, str], *, brief: bool
+    header: Header, card: Scorecard, result: CaseResult, shown: Mapping[str, ShownFailure], *, brief: bool
 ) -> Iterator[str]:
     trial = result.trial
     yield f"  {_moved(header, result)}"
-    text = shown.get(trial.case_id, "")
+    text = shown.get(trial.case_id, NOTHING_SHOWN).text
     yield from indent(text or _placed(trial, one_line(trial.note, 300)), "      ").splitlines()
     yield from (f"      {line}" for line in regressions_text.lines(header, card, result, text, brief=brief))
 
@@ -153,7 +170,7 @@ def terminal(
     record: Record,
     card: Scorecard,
     verbosity: int = 0,
-    shown: Mapping[str, str] = MappingProxyType({}),
+    shown: Mapping[str, ShownFailure] = MappingProxyType({}),
     command: str = "recall score -v",
     *,
     brief: bool = False,
@@ -252,8 +269,7 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "by_dimension": card.by_dimension,
         "failed": [_result(r) | regressions_text.as_json(card, r) for r in card.with_outcome(Outcome.FAILED)],
         "no_verdict": [
-            _result(r) | {"ended_by": r.trial.ended_by or None}
-            for r in card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)
+            _result(r) | no_verdict_json(r.trial) for r in card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)
         ],
         "unproven": [
             {
@@ -363,7 +379,7 @@ def _of_case(level: str, header: Header, card: Scorecard, result: CaseResult, be
     trial = result.trial
     failed = trial.outcome is Outcome.FAILED
     standing = result.failure.value if failed else "no verdict"
-    details = [one_line(trial.note, 300)]
+    details = [one_line(explanation(trial), 300)]
     if failed:
         details += map(str.strip, regressions_text.lines(header, card, result))
     where = f"{below}/{trial.where}" if below else trial.where

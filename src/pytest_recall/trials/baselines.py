@@ -31,8 +31,8 @@ class Arm(NamedTuple):
     change: Change | None
     """From the agent under test to this one, over the cases with a verdict by both; None for the agent under test
     itself, and without such a case."""
-    undecided: tuple[tuple[str, Outcome, str], ...]
-    """The cases that came to no verdict, each with what it came to and why."""
+    undecided: tuple[Trial, ...]
+    """The trials that grade the cases that came to no verdict."""
 
     @property
     def passed(self) -> int:
@@ -104,11 +104,7 @@ def _arm(name: str, grading: Mapping[str, Trial], made: Sequence[Trial], changed
         by_scenario={scenario: dict(scenarios[scenario]) for scenario in sorted(scenarios)},
         spend=spend_of(call for trial in made for call in trial.calls if call.kind != "judge"),
         change=changed,
-        undecided=tuple(
-            (case_id, trial.outcome, trial.error)
-            for case_id, trial in sorted(grading.items())
-            if not trial.outcome.is_verdict
-        ),
+        undecided=tuple(trial for _, trial in sorted(grading.items()) if not trial.outcome.is_verdict),
     )
 
 

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from decimal import Decimal
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_recall.cases.case import Case, JudgeCall
 from pytest_recall.files.errors import CaseError, MissError, RecallError, message_of, nearest
@@ -26,6 +26,7 @@ from pytest_recall.trials.trial import (
     Outcome,
     Passage,
     Row,
+    SeriesTally,
     Trial,
     TrialStep,
     Verdict,
@@ -33,6 +34,9 @@ from pytest_recall.trials.trial import (
     WeighedTrials,
     note_of,
 )
+
+if TYPE_CHECKING:
+    from pytest_recall.models.outage import Outage
 
 
 class TrialCase(NamedTuple):
@@ -63,10 +67,11 @@ class Result(NamedTuple):
     steps: tuple[TrialStep, ...] = ()
     ended: str = ""
     ended_by: str = ""
+    outage: Outage | None = None
 
     def clean(self, text: Callable[[str], str]) -> Result:
         """Return the result with its texts put through `text`, which takes secrets out."""
-        texts = [self.error, *(verdict.reason for verdict in self.verdicts)]
+        texts = [self.error, self.outage.message if self.outage else "", *(verdict.reason for verdict in self.verdicts)]
         votes = [vote for verdict in self.verdicts if verdict.judgement for vote in verdict.judgement.every]
         texts += [said for vote in votes for said in (vote.reason, vote.error)]
         if self.answer is not None:
@@ -79,7 +84,8 @@ class Result(NamedTuple):
             for verdict in self.verdicts
         )
         answer = self.answer and self.answer.clean(text)
-        return self._replace(error=text(self.error), verdicts=verdicts, answer=answer)
+        outage = self.outage and self.outage._replace(message=text(self.outage.message))
+        return self._replace(error=text(self.error), verdicts=verdicts, answer=answer, outage=outage)
 
     @classmethod
     def judged(cls, answer: Answer, verdicts: Iterable[Verdict], seconds: float | None = None) -> Result:
@@ -92,7 +98,7 @@ class Result(NamedTuple):
     def no_verdict(cls, error: CaseError, answer: Answer | None = None) -> Result:
         """Return what an error at any stage comes to, with the answer if there was one."""
         text = one_line(str(error), 300)
-        return cls(Outcome.ERROR, answer, error=text, stage=error.stage, ended_by=ended_by(error))
+        return cls(Outcome.ERROR, answer, error=text, stage=error.stage, **ending_of(error)._asdict())
 
     @classmethod
     def skipped(cls, why: str, answer: Answer | None = None) -> Result:
@@ -106,17 +112,25 @@ class Result(NamedTuple):
 
     @property
     def note(self) -> str:
-        """What went wrong, in words: the failing judges' reasons, or the error."""
+        """What went wrong: the failing judges' reasons, or the error."""
         return note_of(self.verdicts, self.error)
 
 
-def ended_by(error: BaseException) -> str:
-    """Return what ended a trial in which `error` was raised, as `Trial.ended_by` names it."""
+class TrialEnding(NamedTuple):
+    """How a trial ended without a verdict. The fields are those of `Trial`."""
+
+    ended_by: str = ""
+    outage: Outage | None = None
+
+
+def ending_of(error: BaseException) -> TrialEnding:
+    """Return how a trial ended in which `error` was raised."""
     from pytest_recall.models.outage import chain_of, outage_of  # most trials come to a verdict
 
-    if any(isinstance(one, MissError) for one in chain_of(error)):
-        return "miss"
-    return "exception" if outage_of(error) is None else "outage"
+    if (miss := next((one for one in chain_of(error) if isinstance(one, MissError)), None)) is not None:
+        return TrialEnding("budget" if miss.unpaid else "miss")
+    outage = outage_of(error)
+    return TrialEnding("exception") if outage is None else TrialEnding("outage", outage)
 
 
 class CallSummary(NamedTuple):
@@ -146,6 +160,8 @@ class RunFacts(NamedTuple):
 
 
 NO_CALLS = CallSummary()
+NO_ENDING = TrialEnding()
+"""That of a trial with a verdict."""
 UNKNOWN_RUN = RunFacts()
 
 
@@ -181,6 +197,7 @@ def make_trial(
         steps=result.steps,
         ended=result.ended,
         ended_by=result.ended_by,
+        outage=result.outage,
         **calls._asdict(),
         **run._asdict(),
     )
@@ -201,10 +218,22 @@ def grading(trial: Trial, *, weighed: WeighedTrials | None, counts_for_schedule:
     return trial._replace(weighed=weighed, counts_for_schedule=counts_for_schedule)
 
 
-def undecided(trial: Trial, outcome: Outcome, error: str) -> Trial:
-    """Return the last trial of a series that came to no verdict, which moves no box; `error` says why."""
-    known = trial.ended_by or "series"
-    return trial._replace(outcome=outcome, verdicts=(), error=error, counts_for_schedule=False, ended_by=known)
+def undecided(trial: Trial, outcome: Outcome, last: Trial | None, tally: SeriesTally | None) -> Trial:
+    """Return the last trial of a series that came to no verdict, which moves no box.
+
+    `last` is the last one with an error, which it has then; `tally` is left out of a series of one trial that has one.
+    """
+    ending = Result(outcome, ended_by="series") if last is None else Result.of(last)
+    return trial._replace(
+        outcome=outcome,
+        verdicts=(),
+        error=ending.error,
+        stage=ending.stage,
+        ended_by=ending.ended_by or "series",
+        outage=ending.outage,
+        tally=tally,
+        counts_for_schedule=False,
+    )
 
 
 def assumed_trial(

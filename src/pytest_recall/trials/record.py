@@ -175,7 +175,8 @@ class NotEvaluated(NamedTuple):
 
     id: str
     cause: str
-    """`budget`, `not-run`, `call` where the last one came to no answer, else the outcome of its trial."""
+    """`budget`, `not-run`, `call` where the last one came to no answer, else what ended its trial, as `Trial.ended_by`
+    names it."""
     detail: str = ""
     """How that call ended, as `Call.trouble` has it, or the error of the trial."""
 

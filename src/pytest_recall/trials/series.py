@@ -11,7 +11,7 @@ from pytest_recall.files.wording import plural
 from pytest_recall.metrics.intervals import Interval, pass_at_k, pass_hat_k, wilson
 from pytest_recall.trials.detector import RatioRule
 from pytest_recall.trials.execution import grading, undecided
-from pytest_recall.trials.trial import Outcome, Row, Trial, WeighedTrials
+from pytest_recall.trials.trial import Outcome, Row, SeriesTally, Trial, WeighedTrials
 
 
 def graded(trials: Iterable[Trial], arm: str = "") -> dict[str, Trial]:
@@ -48,13 +48,10 @@ def _grade(trials: list[Trial]) -> Trial:
     outcomes = [trial.outcome for trial in trials]
     verdict = rule.decided(outcomes)
     if verdict is None or not verdict.is_verdict:
-        told = ", ".join(f"{outcomes.count(kind)} {kind}" for kind in Outcome if kind in outcomes)
-        ended = "was cut off" if verdict is None else "came to no verdict"
-        told = f"{rule.name} {ended}: {told}"
-        reasons = [trial.error for trial in trials if trial.error]
-        alone = len(trials) == 1 and reasons
-        error = reasons[0] if alone else f"{told} ({reasons[-1]})" if reasons else told
-        return undecided(last, verdict or Outcome.ERROR, error)
+        counts = tuple((kind.value, outcomes.count(kind)) for kind in Outcome if kind in outcomes)
+        ended = [trial for trial in trials if trial.error or trial.ended_by]
+        tally = None if len(trials) == 1 and ended else SeriesTally(counts, cut_off=verdict is None)
+        return undecided(last, verdict or Outcome.ERROR, ended[-1] if ended else None, tally)
     one = [trial for trial in trials if trial.outcome is verdict][-1]
     return grading(
         one,

@@ -8,10 +8,13 @@ from datetime import date
 from enum import StrEnum
 from math import inf
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pytest_recall.files.coerce import typed
 from pytest_recall.replay.exchange import Call
+
+if TYPE_CHECKING:
+    from pytest_recall.models.outage import Outage
 
 
 class Row(NamedTuple):
@@ -350,6 +353,15 @@ class WeighedTrials(NamedTuple):
     """Whether they began with a fail, and do not come to one."""
 
 
+class SeriesTally(NamedTuple):
+    """What the trials of a series came to that has no verdict."""
+
+    counts: tuple[tuple[str, int], ...]
+    """How many trials had each outcome, of those that one had."""
+    cut_off: bool
+    """Whether it ended before its rule was decided."""
+
+
 class WeakJudge(NamedTuple):
     """A judging model that has not been shown to agree enough with people."""
 
@@ -381,14 +393,17 @@ class Trial(NamedTuple):
     verdicts: tuple[Verdict, ...] = ()
     answer: Answer | None = None
     error: str = ""
-    """What explains an outcome that is no verdict."""
+    """What the exception says that ended a trial without a verdict, whoever skips it, or the failure of a test."""
     ended_by: str = ""
     """What ended a trial without a verdict; empty with one, and where it is not known.
 
     It is an `exception`, the `outage` of a provider, a `miss` of what is not recorded, the `budget` between two of its
-    calls, the `crash` of its process, a `skip`, the `series` of its case that decides nothing, or `evidence`, that its
-    verdict is none on a change.
+    calls, the `crash` of its process, a `skip`, an `xfail` where it was expected to fail, or the `series` of its case
+    that decides nothing. A verdict that is none on a change is ended by an `error-reply`, on which it rests and which
+    `error` names, or by `no-calls`, where its recording has some and it made none.
     """
+    outage: Outage | None = None
+    """The outage of a provider that ended it."""
     seconds: float | None = None
     """The agent's own time."""
     attempt: int = 1
@@ -420,7 +435,8 @@ class Trial(NamedTuple):
     under: str = ""
     """What a verdict was given under, as `trials.conditions` writes it."""
     stage: str = ""
-    """Where an error came from, such as `memory recall`, as far as that is known."""
+    """Where an error came from, such as `memory recall`, or pytest's phase, `setup` or `teardown`, as far as that is
+    known."""
     ended: str = ""
     """When the trial of a long-horizon run ended, in ISO 8601; else empty."""
     checkpoint: AtCheckpoint | None = None
@@ -439,6 +455,8 @@ class Trial(NamedTuple):
     """What is known of the trial of an earlier run whose verdict holds."""
     weighed: WeighedTrials | None = None
     """What grades a case by evidence; it is in no journal, and only the trial that grades the case has it."""
+    tally: SeriesTally | None = None
+    """What a series without a verdict came to; it is in no journal, and only the trial that grades the case has it."""
 
     @property
     def is_doubted(self) -> bool:
@@ -452,7 +470,7 @@ class Trial(NamedTuple):
 
     @property
     def note(self) -> str:
-        """What went wrong, in words: the failing judges' reasons, or the error."""
+        """What went wrong: the failing judges' reasons, or the error."""
         return note_of(self.verdicts, self.error)
 
     def to_json(self) -> dict[str, Any]:
@@ -467,6 +485,8 @@ class Trial(NamedTuple):
             plain["answer"] = self.answer.to_json()
         if self.row is not None:
             plain["row"] = self.row.to_json()
+        if self.outage is not None:
+            plain["outage"] = self.outage._asdict()
         if self.asked:
             plain["asked"] = list(self.asked)
         if self.programs:
@@ -503,11 +523,18 @@ class Trial(NamedTuple):
             counts_for_schedule=_flag(plain.get("evidence", True)),
             calls=tuple(Call.from_json(call) for call in plain.get("calls", ())),
             measures=None if "measures" not in plain else _measures(plain["measures"]),
+            outage=_outage(plain["outage"]) if "outage" in plain else None,
             earlier=EarlierRun(**typed(EarlierRun, plain["earlier"])) if "earlier" in plain else None,
             checkpoint=AtCheckpoint(**typed(AtCheckpoint, plain["checkpoint"])) if "checkpoint" in plain else None,
             unproven=tuple(WeakJudge(**typed(WeakJudge, one)) for one in plain.get("unproven", ())),
             steps=tuple(TrialStep(str(one["kind"]), dict(one["data"])) for one in plain.get("steps", ())),
         )
+
+
+def _outage(plain: Mapping[str, Any]) -> Outage:
+    from pytest_recall.models.outage import Outage  # most runs have none
+
+    return Outage.from_json(plain)
 
 
 def _flag(value: Any) -> bool:
@@ -527,7 +554,7 @@ def judged_by_models(verdicts: Iterable[Verdict]) -> bool:
 
 
 def note_of(verdicts: Iterable[Verdict], error: str) -> str:
-    """Return what went wrong, in words: the reasons of the judges that failed an answer, or the error."""
+    """Return what went wrong: the reasons of the judges that failed an answer, or the error."""
     failing = [f"{v.judge}: {v.reason}" if v.judge else v.reason for v in verdicts if not v.passed]
     return "; ".join(failing) or error
 
@@ -545,9 +572,15 @@ _STRUCTURED = frozenset(
         "checkpoint",
         "steps",
         "earlier",
+        "outage",
+        "asked",
+        "programs",
+        "unproven",
+        "weighed",
+        "tally",
     }
 )
-_PLAIN = tuple(name for name in Trial._fields if name not in {*_STRUCTURED, "asked", "programs", "unproven", "weighed"})
+_PLAIN = tuple(name for name in Trial._fields if name not in _STRUCTURED)
 _VERDICT = tuple(f.name for f in fields(Verdict) if f.name != "judgement")
 _PASSAGE = tuple(f.name for f in fields(Passage))
 _plain_of, _verdict_of, _passage_of = attrgetter(*_PLAIN), attrgetter(*_VERDICT), attrgetter(*_PASSAGE)

@@ -1,7 +1,7 @@
 """Change each sentence of the package as it is compiled, in each process that has this folder on its PYTHONPATH.
 
-Every blank within a text of three words or more becomes two, and so does every blank in an f-string, so that no logic
-is touched and every sentence is. The names of an enumeration are no sentences. What judges say of an answer is data, as
+Every blank between two words gets a sign, within a text of three words or more and in an f-string, so that no logic is
+touched and every sentence is. The names of an enumeration are no sentences. What judges say of an answer is data, as
 the answer is, and stays as it is.
 """
 
@@ -17,15 +17,13 @@ from typing import Any
 _PACKAGE = f"{os.sep}pytest_recall{os.sep}"
 _JUDGES = f"{os.sep}judges{os.sep}"
 _SENTENCE = re.compile(r"[A-Za-z]+[,;:]? [A-Za-z]+[,;:]? [A-Za-z]")
-_BLANK = re.compile(r"(?<! ) (?! )")
-"""A single one: several are an indentation."""
-_PART = re.compile(r"[A-Za-z`] | [a-z`]|, $")
-"""A text between the values of an f-string that has a word."""
+_BLANK = re.compile(r"(?<=[A-Za-z]) (?=[A-Za-z])")
+"""One between two words."""
 _compile: Any = SourceFileLoader.source_to_code
 
 
 class Rewording(ast.NodeTransformer):
-    """Doubles the blanks of texts, of f-strings part by part."""
+    """Changes texts, f-strings part by part."""
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         """Return an enumeration as it is, and any other class with its texts changed."""
@@ -36,20 +34,20 @@ class Rewording(ast.NodeTransformer):
         """Return an f-string with its texts changed."""
         for place, part in enumerate(node.values):
             if isinstance(part, ast.Constant):
-                node.values[place] = _doubled(part, _PART)
+                node.values[place] = _reworded(part, _BLANK)
             else:
                 self.generic_visit(part)
         return node
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        """Return a sentence with its blanks doubled, and anything else as it is."""
-        return _doubled(node, _SENTENCE)
+        """Return a sentence changed, and anything else as it is."""
+        return _reworded(node, _SENTENCE)
 
 
-def _doubled(node: ast.Constant, words: re.Pattern[str]) -> ast.expr:
+def _reworded(node: ast.Constant, words: re.Pattern[str]) -> ast.expr:
     if not isinstance(node.value, str) or not words.search(node.value):
         return node
-    return ast.copy_location(ast.Constant(_BLANK.sub("  ", node.value)), node)
+    return ast.copy_location(ast.Constant(_BLANK.sub(" ~ ", node.value)), node)
 
 
 def _source_to_code(self: SourceFileLoader, data: Any, path: Any, **more: Any) -> CodeType:

@@ -10,6 +10,7 @@ from typing import Any
 from pytest_recall.files.wording import percent, plural
 from pytest_recall.replay.exchange import Call, Tokens
 from pytest_recall.results.cause_text import cause_words
+from pytest_recall.results.ending_text import explanation
 from pytest_recall.results.regressions_text import from_where, link
 from pytest_recall.results.report import CaseEntry, CaseStep, RecordedCalls, RunReport
 from pytest_recall.results.report_page.frame import present, well_formed
@@ -122,7 +123,7 @@ def _result(header: Header, result: CaseResult, links: str) -> dict[str, Any]:
         "attempts": result.attempts if result.attempts > 1 else None,
         "series": result.repeats and f"{trial.rule}: {result.repeats.passed} of {result.repeats.trials} passed",
         "model": trial.model,
-        "error": trial.error,
+        "error": "" if trial.outcome.is_verdict else explanation(trial),
         "unproven": unproven_text(trial) or ran_line(trial.programs),
         "answer": _answer(trial),
         "passages": [

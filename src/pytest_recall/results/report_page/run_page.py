@@ -10,6 +10,7 @@ from pytest_recall.files.sections import Section, section_lines
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.results import comparison_text, sentences
 from pytest_recall.results.cause_text import cause_words
+from pytest_recall.results.ending_text import explanation
 from pytest_recall.results.regressions_text import from_where, link, suspects_line
 from pytest_recall.results.report import CaseEntry, RunReport, scores
 from pytest_recall.results.report_page import data as render_cases
@@ -105,7 +106,7 @@ def lines(report: RunReport, benches: Sequence[Section] = ()) -> Iterator[str]:
         yield f"newest: {trial.case_id} {word}"
     shown = [(entry, entry.trial) for entry in report.entries if entry.trial is not None]
     bad = [(entry.kind, one) for entry, one in shown if entry.kind in _LOOK_AT]
-    yield from (one_line(f"{kind}: {one.case_id}: {one.note or one.error}", 300) for kind, one in bad[:MOST])
+    yield from (one_line(f"{kind}: {one.case_id}: {explanation(one)}", 300) for kind, one in bad[:MOST])
     if len(bad) > MOST:
         yield f"and {len(bad) - MOST:,} more"
     if report.against is not None and not benches:
@@ -164,7 +165,7 @@ def _values(report: RunReport, links: str, *, live: bool, benches: Sequence[Sect
         ],
         "most": MOST,
         "quarantined": [sentences.set_apart(one) for one in report.record.header.quarantined],
-        "third": [(entry, entry.trial.error if entry.trial else "") for entry in third],
+        "third": [(entry, explanation(entry.trial) if entry.trial else "") for entry in third],
         "unrun": [entry for entry in report.entries if entry.result is None],
         "apart": report.apart,
         "notes": notes(header, card),
@@ -279,7 +280,7 @@ def _row(header: Header, entry: CaseEntry) -> dict[str, Any]:
         "asked": line(entry.written.asked) if entry.written else "",
         "answer": line(trial.answer.text) if trial and trial.answer else "",
         "score": score(scores(trial)) if trial else "",
-        "why": line(trial.note or trial.error) if trial else "",
+        "why": line(explanation(trial)) if trial else "",
         "scenario": entry.scenario,
         "move": moved(header, entry.result) if entry.result is not None else "",
         "flip": entry.flip,
@@ -330,7 +331,7 @@ def _changed(entry: CaseEntry) -> dict[str, Any]:
         "id": entry.case_id,
         "asked": entry.written and _excerpt(entry.written.asked),
         "sides": [
-            (trial.outcome.value, _excerpt(trial.answer.text) if trial.answer else None, trial.note)
+            (trial.outcome.value, _excerpt(trial.answer.text) if trial.answer else None, explanation(trial))
             for trial in (entry.pair.base, entry.trial)
         ],
         "diff": entry.change(),
