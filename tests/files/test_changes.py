@@ -10,7 +10,7 @@ import pytest
 
 from pytest_recall.files import git as git_module
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.git import NoBaseError, Repository, committed, head_of, user_name
+from pytest_recall.files.git import NoBaseError, Repository, checked_out, committed, user_name
 from tests.helpers.repository import commit, git, write
 
 
@@ -148,7 +148,7 @@ def test_what_can_do_without_git_does(tmp_path: Path, monkeypatch: pytest.Monkey
     environ = {"PATH": str(tmp_path), "GIT_DIR": "elsewhere"}
     monkeypatch.setenv("PATH", str(tmp_path))
     assert user_name(tmp_path) == ""
-    assert head_of(tmp_path, environ) == ("", "")
+    assert checked_out(tmp_path, environ) == ("", "")
     with pytest.raises(RecallError, match=r"^git: not found; install it, or put it on the PATH$"):
         committed(tmp_path, "HEAD", ("recall.yaml",), ".yaml")
 
@@ -186,9 +186,9 @@ def test_nothing_is_fetched_of_a_partial_clone(repo: Path, tmp_path_factory: pyt
 
 def test_the_commit_and_the_branch_that_are_checked_out(repo: Path) -> None:
     head = git(repo, "rev-parse", "HEAD").strip()
-    assert head_of(repo / "src", os.environ) == (head, "feature")
+    assert checked_out(repo / "src", os.environ) == (head, "feature")
     git(repo, "switch", "-q", "--detach")
-    assert head_of(repo, {**os.environ, "GITHUB_HEAD_REF": "", "CI_COMMIT_REF_NAME": "named"}) == (head, "named")
+    assert checked_out(repo, os.environ) == (head, "")
 
 
 def test_without_a_repository_git_is_not_started(tmp_path: Path) -> None:
@@ -198,6 +198,6 @@ def test_without_a_repository_git_is_not_started(tmp_path: Path) -> None:
     fake.chmod(0o755)
     environ = {**os.environ, "PATH": f"{fake.parent}{os.pathsep}{os.environ['PATH']}"}
     environ.pop("GIT_DIR", None)
-    assert head_of(tmp_path, environ) == ("", "")
+    assert checked_out(tmp_path, environ) == ("", "")
     assert not started.exists()
-    assert head_of(tmp_path, {**environ, "GIT_DIR": "elsewhere"}) == ("commit", "branch")
+    assert checked_out(tmp_path, {**environ, "GIT_DIR": "elsewhere"}) == ("commit", "branch")

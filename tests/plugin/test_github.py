@@ -43,5 +43,5 @@ def test_a_summary_that_cannot_be_written_is_said_in_red(
     checkout = ECHOING.with_cases(case("fine")).at(pytester)
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(checkout.path / "no" / "such" / "folder"))
     result = checkout.run("eval")
-    result.stdout.fnmatch_lines(["GITHUB_STEP_SUMMARY: not written (No such file or directory)"])
+    result.stdout.fnmatch_lines(["summary of the step: not written (No such file or directory)"])
     assert result.ret == pytest.ExitCode.TESTS_FAILED

@@ -23,6 +23,7 @@ from pytest_recall.runs.base import (
     lacks_default,
     targets,
 )
+from pytest_recall.runs.ci import job_of
 from pytest_recall.schedule.state_file import State
 from pytest_recall.trials.record import NotCompared
 from pytest_recall.trials.trial import Row
@@ -80,8 +81,8 @@ EVENT = {"GITHUB_EVENT_NAME": "merge_group", "GITHUB_REF": "refs/heads/gh-readon
     [
         (None, {}, ()),
         ("v1", {"GITHUB_BASE_REF": "main"}, ("v1", "origin/v1")),
-        (None, {"GITHUB_BASE_REF": "rel/1", "CI_MERGE_REQUEST_DIFF_BASE_SHA": "abc"}, ("origin/rel/1", "rel/1")),
-        (None, {"CI_MERGE_REQUEST_DIFF_BASE_SHA": "abc"}, ("abc",)),
+        (None, {"GITHUB_BASE_REF": "rel/1"}, ("origin/rel/1", "rel/1")),
+        (None, {"GITLAB_CI": "true", "CI_MERGE_REQUEST_DIFF_BASE_SHA": "abc"}, ("abc",)),
         (None, EVENT, ("origin/main", "main")),
         (None, {**EVENT, "GITHUB_REF": "refs/heads/gh-readonly-queue/rel/1/pr-12-ff"}, ("origin/rel/1", "rel/1")),
         (None, {**EVENT, "GITHUB_REF": "refs/heads/other"}, ()),
@@ -89,7 +90,7 @@ EVENT = {"GITHUB_EVENT_NAME": "merge_group", "GITHUB_REF": "refs/heads/gh-readon
     ],
 )  # fmt: skip
 def test_what_names_the_target(given: str | None, env: dict[str, str], expected: tuple[str, ...]) -> None:
-    assert targets(given, env) == expected
+    assert targets(given, job_of(env)) == expected
 
 
 @pytest.mark.parametrize(
@@ -107,9 +108,7 @@ def test_the_event_of_a_queue_names_the_commit_it_builds_on(
     path = tmp_path / "event.json"
     path.write_text(json.dumps(event), encoding="utf-8")
     env = {**EVENT, "GITHUB_EVENT_PATH": str(path)}
-    assert targets(None, env) == (*first, "origin/main", "main")
-    path.write_text("{", encoding="utf-8")
-    assert targets(None, env) == ("origin/main", "main")
+    assert targets(None, job_of(env)) == (*first, "origin/main", "main")
 
 
 # Where it is
@@ -158,7 +157,7 @@ def test_a_change_of_a_release_branch_is_held_to_that(place: Place, repo: Reposi
     remember(place, {"a": failing()})
     began = repo.commit()
     branched(repo, "mend")
-    base = found(place, *targets(None, {"GITHUB_BASE_REF": "release/1"}))
+    base = found(place, *targets(None, job_of({"GITHUB_BASE_REF": "release/1"})))
     assert (base.commit, base.rows) == (began, {"a": failing()})
     assert found(place, "main").rows == {"a": row()}
 

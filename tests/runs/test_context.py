@@ -128,3 +128,13 @@ def test_what_is_no_mode(bad: str, said: str) -> None:
     assert str(caught.value) == f"mode: {bad!r} is unknown{said}"
     with pytest.raises(RecallError):
         resolved(mode=bad)
+
+
+def test_in_a_scheduled_pipeline_of_gitlab() -> None:
+    context = resolved({"GITLAB_CI": "true", "CI_PIPELINE_SOURCE": "schedule"})
+    assert (context.pr, context.mode) == (None, "nightly")
+
+
+def test_in_a_merge_request_of_gitlab() -> None:
+    context = resolved({"GITLAB_CI": "true", "CI_MERGE_REQUEST_IID": "7"})
+    assert (context.pr, context.mode, context.seed) == ("7", "pr", "7")

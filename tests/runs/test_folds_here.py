@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from pytest_recall.files.eval_directory import Place
-from pytest_recall.files.git import BRANCHES
 from pytest_recall.runs import finish
 from pytest_recall.runs.checkout import folds_here, shared_names
 from pytest_recall.schedule.run_file import run_files
@@ -29,7 +28,7 @@ def _apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let git find no repository around the folder of the test, and the process be in no job."""
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     for name in list(os.environ):
-        if name.startswith(("GITHUB_", "GITLAB_", "CI_")) or name in BRANCHES:
+        if name.startswith(("GITHUB_", "GITLAB_", "CI_")):
             monkeypatch.delenv(name)
 
 

@@ -89,10 +89,6 @@ _QUIET = {
 }
 
 
-BRANCHES = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME", "CI_COMMIT_REF_NAME")
-"""Variables in which a build finds the name of its branch, where it has checked out a commit alone."""
-
-
 def is_repository(folder: Path, environ: Mapping[str, str]) -> bool:
     """Whether there is a repository around a folder.
 
@@ -102,8 +98,8 @@ def is_repository(folder: Path, environ: Mapping[str, str]) -> bool:
     return "GIT_DIR" in environ or any(exists(above / ".git") for above in (here, *here.parents))
 
 
-def head_of(folder: Path, environ: Mapping[str, str]) -> tuple[str, str]:
-    """Return the commit that is checked out in a folder, and its branch; empty where that is not known."""
+def checked_out(folder: Path, environ: Mapping[str, str]) -> tuple[str, str]:
+    """Return the commit that is checked out in a folder, and its branch; empty where git does not say."""
     if not is_repository(folder, environ):
         return "", ""
     try:
@@ -121,9 +117,7 @@ def head_of(folder: Path, environ: Mapping[str, str]) -> tuple[str, str]:
     commit, _, branch = done.stdout.decode("utf-8", "replace").strip().partition("\n")
     if done.returncode or not commit:
         return "", ""
-    if branch == "HEAD":
-        branch = next((environ[name] for name in BRANCHES if environ.get(name)), "")
-    return commit, branch
+    return commit, "" if branch == "HEAD" else branch
 
 
 def subject_of(folder: Path, commit: str) -> str:

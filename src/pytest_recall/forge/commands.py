@@ -186,7 +186,7 @@ def issue(args: argparse.Namespace) -> int:
     if record.pushed:  # Who reads the issue has what came to the branch with the run.
         failures = (result.trial for result in card.with_outcome(Outcome.FAILED))
         card = card._replace(on_record=on_record_at(place, record.pushed, failures))
-    links = finish.links(os.environ, place.root)
+    links = finish.links(job, place.root)
     news = "".join(
         character for character in f"{folder.name}-{job.run}"[-40:] if character.isalnum() or character in "-_"
     )

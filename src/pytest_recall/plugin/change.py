@@ -47,7 +47,7 @@ def change_of(
     job = job_of(os.environ)
     if config.option.collectonly:
         return KnownChange(NO_BASE, rubric, recording, job)
-    refs = targets(config.option.recall_base, os.environ)
+    refs = targets(config.option.recall_base, job)
     base = base_of(place, refs, os.environ)
     if not recording.requests:  # What varies is compared by the rubric of the working tree.
         rubric, base = held_to(rubric, base)

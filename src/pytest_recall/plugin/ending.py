@@ -31,7 +31,7 @@ from pytest_recall.results.standing import informs
 from pytest_recall.results.stop_text import outage_line
 from pytest_recall.runs import finish
 from pytest_recall.runs.checkout import folds_here
-from pytest_recall.runs.ci import append_summary
+from pytest_recall.runs.ci import append_summary, job_of
 from pytest_recall.runs.plan import read_cases
 from pytest_recall.runs.resume import rest_of
 from pytest_recall.schedule.boxes import OF_CHANGE
@@ -426,11 +426,11 @@ class Ending:
         except OSError as error:
             self._run.log.problems.append(f"scorecard: not written ({error.strerror})")
             return
-        if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        if (summary := job_of(os.environ).summary) is not None:
             try:
-                append_summary(Path(summary), page)
+                append_summary(summary, page)
             except OSError as error:
-                self._run.log.problems.append(f"GITHUB_STEP_SUMMARY: not written ({error.strerror})")
+                self._run.log.problems.append(f"summary of the step: not written ({error.strerror})")
 
     def summary(self, reporter: pytest.TerminalReporter) -> None:
         """Print the scorecard, and what could not be written in red; once, and not before all of it is known."""
@@ -466,8 +466,8 @@ class Ending:
             reporter.line(looped_line(self._run.money.looped))
         if verbosity > -2 and self._run.journal is not None:
             reporter.line(f"details: {self._run.plan.place.name(self._run.journal.folder)}/scorecard.md")
-        if os.environ.get("GITHUB_ACTIONS") == "true":
-            below = finish.within(os.environ, self._run.plan.place.root)
+        if (job := job_of(os.environ)).annotates:
+            below = finish.within(job, self._run.plan.place.root)
             for line in annotation_lines(self._record.header, self._card, below):
                 reporter.line(line)
         for note in self._run.log.notes:

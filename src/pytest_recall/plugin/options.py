@@ -149,11 +149,11 @@ def define(addoption: Callable[..., object], spelled: Callable[[str], str]) -> N
         help="pr: what the change affects, box 1, due cases up to a cap and a few new ones; main, after a merge: what"
         " has no recording of its requests as they are now, within the budget; nightly: all that is due, then the"
         " oldest verdicts; all: everything; observe: everything, and what the slice of a pull request would"
-        " have missed and saved (default: nightly in a scheduled GitHub workflow, else pr)",
+        " have missed and saved (default: nightly in a job that a clock has begun, else pr)",
     )
     add("date", metavar="YYYY-MM-DD", help="the day to run as (default: today in UTC)")
     add("seed", metavar="SEED", help="what draws the new cases (default: the pull request, else the date)")
-    add("pr", metavar="N", help="the pull request to note in the state (default: from GITHUB_REF)")
+    add("pr", metavar="N", help="the pull request to note in the state (default: that of the job)")
     add(
         "model",
         metavar="SELECTOR",

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.git import head_of
 from pytest_recall.plugin import option_rules, options
 from pytest_recall.plugin.stash import is_case, state_of
 
@@ -82,6 +81,8 @@ def resumed(config: pytest.Config, place: Place) -> Resumed | None:
     header = record.header
     if header.merged:
         raise RecallError(f"--recall-resume: {header.run} was joined from shards; resume the shard that was cut off")
+    from pytest_recall.runs.checkout import head_of
+
     branch = head_of(place.root, os.environ)[1]
     if branch and header.branch and branch != header.branch:
         # Its first trials are in a run file of that branch, which a merge would count a second time.

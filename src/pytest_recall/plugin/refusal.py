@@ -40,7 +40,7 @@ def leave_page(config: Any, error: BaseException) -> None:
         return
     from pytest_recall.plugin.options import place_of
     from pytest_recall.results.scorecard_markdown import refusal
-    from pytest_recall.runs.ci import append_summary
+    from pytest_recall.runs.ci import append_summary, job_of
 
     with suppress(RecallError, OSError):
         place = place_of(config)
@@ -48,8 +48,8 @@ def leave_page(config: Any, error: BaseException) -> None:
             return
         page = refusal(_sentences(config, error))
         place.artifacts.write("scorecard.md", page)
-        if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-            append_summary(Path(summary), page)
+        if (summary := job_of(os.environ).summary) is not None:
+            append_summary(summary, page)
 
 
 def _sentences(config: Any, error: BaseException) -> list[str]:

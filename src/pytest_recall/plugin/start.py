@@ -13,7 +13,6 @@ import pytest
 
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import find_case_files
-from pytest_recall.files.git import head_of
 from pytest_recall.plugin import files, garbage, option_rules, options
 from pytest_recall.plugin.options import place_of, today, usage_errors
 from pytest_recall.plugin.recording import (
@@ -85,7 +84,7 @@ def begin_run(
     from pytest_recall.plugin.change import change_of, planned
     from pytest_recall.plugin.memories import read_source
     from pytest_recall.runs.affordable import within_budget
-    from pytest_recall.runs.checkout import check_state
+    from pytest_recall.runs.checkout import check_state, head_of
     from pytest_recall.runs.context import resolve
     from pytest_recall.runs.evidence import RECORDINGS
     from pytest_recall.runs.plan import check_names, make_plan
@@ -160,7 +159,7 @@ def begin_run(
 def _on_branch(config: pytest.Config, place: Place, recording: Recording) -> Recording:
     """Return how to record in this checkout: on a branch into a folder that becomes a file of the run's own."""
     records = recording.mode in ("record", "missing") and not recording.folder and not config.option.collectonly
-    from pytest_recall.runs.checkout import folds_here
+    from pytest_recall.runs.checkout import folds_here, head_of
 
     if not records or folds_here(place, os.environ):
         return recording

@@ -94,7 +94,7 @@ def run_score(args: argparse.Namespace) -> int:
         print(json.dumps(scorecard_text.as_json(record, card), indent=2, ensure_ascii=False))
     else:
         print(
-            scorecard_text.markdown(record, card, finish.links(os.environ, place.root))
+            scorecard_text.markdown(record, card, finish.links(job_of(os.environ), place.root))
             if args.markdown
             else "\n".join(scorecard_text.terminal(record, card, args.verbose))
         )

@@ -124,6 +124,7 @@ def view_of(args: argparse.Namespace) -> View:
     from pytest_recall.files.git import subject_of
     from pytest_recall.files.sections import section_lines
     from pytest_recall.results.report_page import memories_page, run_page
+    from pytest_recall.runs.ci import job_of
     from pytest_recall.runs.finish import commit_page, links
     from pytest_recall.runs.report_files import ReportSources, report
 
@@ -148,9 +149,10 @@ def view_of(args: argparse.Namespace) -> View:
         place=place, case_files=tuple(case_paths(place, args)), library=library_of(place, args), today=context.date
     )
     found = report(folder, sources, bases[0] if bases else None)
-    where, on_web = place.name(folder / JOURNAL), links(os.environ, place.root)
+    job = job_of(os.environ)
+    where, on_web = place.name(folder / JOURNAL), links(job, place.root)
     commit = found.record.header.commit
-    origin = run_page.RunOrigin(place.root.name, subject_of(place.root, commit), commit_page(os.environ, commit))
+    origin = run_page.RunOrigin(place.root.name, subject_of(place.root, commit), commit_page(job, commit))
     return View(
         lambda stamp: run_page.page(found, where, on_web, stamp, origin, tables),
         partial(run_page.lines, found, tables),

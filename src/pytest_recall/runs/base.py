@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -18,12 +17,10 @@ from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError, sentence_of
 from pytest_recall.files.eval_directory import Place, is_case_file
 from pytest_recall.files.git import NoBaseError, Repository, is_repository
-from pytest_recall.runs.ci import commit_in_event, job_of
+from pytest_recall.runs.ci import CiJob, job_of
 from pytest_recall.schedule.state import committed_state
 from pytest_recall.trials.record import NotCompared
 from pytest_recall.trials.trial import Row
-
-_QUEUE = re.compile(r"refs/heads/gh-readonly-queue/(.+)/pr-\d+-[0-9a-f]+")
 
 OF_BASE = ("blocks", "budget", "no_verdict_allowed", "recording", "replay")
 OF_REQUESTS = ("volatile", "match_headers", "calls")
@@ -83,21 +80,12 @@ class Base(NamedTuple):
 NO_BASE = Base()
 
 
-def targets(given: str | None, env: Mapping[str, str]) -> tuple[str, ...]:
+def targets(given: str | None, job: CiJob) -> tuple[str, ...]:
     """Return the refs that a change is to be merged into, the first that is there counts; none where nothing says so.
 
-    That is what the command line has `given`, else what the variables of GitHub or GitLab name.
+    That is what the command line has `given`, else what the job says.
     """
-    if given:
-        return (given, f"origin/{given}")
-    if branch := env.get("GITHUB_BASE_REF"):
-        return f"origin/{branch}", branch
-    if env.get("GITHUB_EVENT_NAME") == "merge_group":
-        commit = commit_in_event(env, "merge_group", "base_sha")
-        queue = _QUEUE.fullmatch(env.get("GITHUB_REF", ""))
-        return (*((commit,) if commit else ()), *((f"origin/{queue[1]}", queue[1]) if queue else ()))
-    diff_base = env.get("CI_MERGE_REQUEST_DIFF_BASE_SHA")
-    return (diff_base,) if diff_base else ()
+    return (given, f"origin/{given}") if given else job.base_refs
 
 
 def base_of(place: Place, refs: tuple[str, ...], env: Mapping[str, str]) -> Base:
@@ -131,12 +119,12 @@ def _base_in(repository: Repository, place: Place, refs: tuple[str, ...], name: 
             default = repository.first_of((f"origin/{name}", name))
             if not head or not default:
                 return NO_BASE
-            if env.get("GITHUB_EVENT_NAME") == "push" and env.get("GITHUB_REF") == f"refs/heads/{here}":
-                before = commit_in_event(env, "before")
-                if not before:
+            job = job_of(env)
+            if here and job.pushed == here:
+                if not job.before:
                     return NO_BASE
                 # It is read as no change, whose settings would be those of the base.
-                base = _read(repository, place, Base(before, repository.base_of((before,))))
+                base = _read(repository, place, Base(job.before, repository.base_of((job.before,))))
                 return base._replace(is_change=base.commit != head)
             refs = (default,)
         commit = repository.base_of(refs)

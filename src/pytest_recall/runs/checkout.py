@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
-from pytest_recall.files.git import Repository, committed, head_of, is_repository
+from pytest_recall.files.git import Repository, checked_out, committed, is_repository
 from pytest_recall.runs.base import Base, default_branch
 from pytest_recall.runs.ci import job_of
 from pytest_recall.schedule.events import Events
@@ -30,6 +31,15 @@ class Checkout(NamedTuple):
 
 
 UNKNOWN = Checkout()
+
+
+def head_of(folder: Path, environ: Mapping[str, str]) -> tuple[str, str]:
+    """Return the commit that is checked out in a folder, and its branch; empty where that is not known.
+
+    A job often has a commit alone, and says of which branch or tag it is.
+    """
+    commit, branch = checked_out(folder, environ)
+    return commit, branch or (job_of(environ).ref if commit else "")
 
 
 def folds_here(place: Place, environ: Mapping[str, str]) -> bool:

@@ -1,4 +1,4 @@
-"""Read the environment of a CI job: its pull request and commit; and append to the summary of its step."""
+"""Read the environment of a CI job: nothing else knows its variables. Append to the summary of its step."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError
@@ -17,6 +18,8 @@ _PULL = re.compile(
     r"refs/(?:pull/(?=\d+/(?:merge|head))|heads/gh-readonly-queue/.+/pr-)(\d+)(?:/(?:merge|head)|-[0-9a-f]+)"
 )
 """The refs of a pull request, and of one in a merge queue."""
+_QUEUE = re.compile(r"refs/heads/gh-readonly-queue/(.+)/pr-\d+-[0-9a-f]+")
+_HEADS = "refs/heads/"
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
@@ -32,8 +35,18 @@ class CiJob(NamedTuple):
     commit: str | None = None
     branch: str | None = None
     """What a state is committed to."""
+    ref: str = ""
+    """The branch or tag that it is of, which git does not say where a commit alone is checked out."""
     default_branch: str = ""
     """What changes are merged into."""
+    base_refs: tuple[str, ...] = ()
+    """What its change is to be merged into: the first of these refs that a clone has counts."""
+    pushed: str = ""
+    """The branch that a push has changed, if one has begun the job."""
+    before: str = ""
+    """The commit of that branch before the push; empty for a new one."""
+    is_scheduled: bool = False
+    """Whether a clock has begun it."""
     fork: bool = False
     """Whether the job may not write, since the pull request comes from another repository."""
     public: bool = False
@@ -42,12 +55,20 @@ class CiJob(NamedTuple):
     """What tells runs of the workflow apart."""
     url: str | None = None
     """Where this run is shown."""
+    files_url: str = ""
+    """The address below which the files of the checkout are shown, without a slash at its end."""
+    commits_url: str = ""
+    """The address below which commits are shown, without a slash at its end."""
     server: str = ""
     """Where git pushes."""
+    workspace: Path | None = None
+    """The folder of the checkout."""
     summary: Path | None = None
     """A file of GitHub's for the step."""
     outputs: Path | None = None
     """A file of GitHub's for the step."""
+    annotates: bool = False
+    """Whether lines of its log that are commands become annotations."""
 
 
 def job_of(env: Mapping[str, str], repo: str | None = None, number: int | None = None) -> CiJob:
@@ -65,15 +86,16 @@ def _github(env: Mapping[str, str], repo: str | None, number: int | None) -> CiJ
     repo = repo or env.get("GITHUB_REPOSITORY") or ""
     if repo and not _REPO.fullmatch(repo):
         raise RecallError(f"repository: {repo!r} is not of the form owner/name; correct it")
-    server = env.get("GITHUB_SERVER_URL") or "https://github.com"
+    server = (env.get("GITHUB_SERVER_URL") or "https://github.com").rstrip("/")
+    kind, ref_name = env.get("GITHUB_EVENT_NAME"), env.get("GITHUB_REF") or ""
+    here, sha = env.get("GITHUB_REPOSITORY"), env.get("GITHUB_SHA")
     run = env.get("GITHUB_RUN_ID") or ""
-    ref = _PULL.fullmatch(env.get("GITHUB_REF") or "")
-    told = pull.get("number")
-    found = told if isinstance(told, int) else int(ref[1]) if ref else None
+    ref = _PULL.fullmatch(ref_name)
+    in_event = pull.get("number")
+    found = in_event if isinstance(in_event, int) else int(ref[1]) if ref else None
+    pushed = ref_name.removeprefix(_HEADS) if kind == "push" and ref_name.startswith(_HEADS) else ""
     source = _named(pull, "head", "repo", "full_name")
-    branch = env.get("GITHUB_HEAD_REF") or (
-        env.get("GITHUB_REF_NAME") if (env.get("GITHUB_REF") or "").startswith("refs/heads/") else None
-    )
+    branch = env.get("GITHUB_HEAD_REF") or (env.get("GITHUB_REF_NAME") if ref_name.startswith(_HEADS) else None)
     return CiJob(
         host="github",
         api=env.get("GITHUB_API_URL") or "https://api.github.com",
@@ -82,20 +104,48 @@ def _github(env: Mapping[str, str], repo: str | None, number: int | None) -> CiJ
         number=number or found,
         commit=_commit(_named(pull, "head", "sha") or env.get("GITHUB_SHA")),
         branch=branch,
+        ref=env.get("GITHUB_HEAD_REF") or env.get("GITHUB_REF_NAME") or "",
         default_branch=_named(event, "repository", "default_branch") or "",
+        base_refs=_base_refs(env, event),
+        pushed=pushed,
+        before=_before(event) if pushed else "",
+        is_scheduled=kind == "schedule",
         # A fork that was deleted meanwhile has no repository any more; Dependabot's jobs have the rights of a fork's.
         fork=env.get("GITHUB_ACTOR") == "dependabot[bot]" or (bool(pull) and source != env.get("GITHUB_REPOSITORY")),
         public=_is_public(event),
         run=run,
-        url=_url(f"{server}/{env.get('GITHUB_REPOSITORY')}/actions/runs/{run}") if run else None,
+        url=_url(f"{server}/{here}/actions/runs/{run}") if run else None,
+        files_url=f"{server}/{quote(here)}/blob/{quote(sha)}" if here and sha else "",
+        commits_url=f"{server}/{quote(here)}/commit" if here else "",
         server=server,
+        workspace=_path(env, "GITHUB_WORKSPACE"),
         summary=_path(env, "GITHUB_STEP_SUMMARY"),
         outputs=_path(env, "GITHUB_OUTPUT"),
+        annotates=env.get("GITHUB_ACTIONS") == "true",
     )
 
 
+def _base_refs(env: Mapping[str, str], event: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what a pull request of GitHub, or an entry of its merge queue, is to be merged into."""
+    if branch := env.get("GITHUB_BASE_REF"):
+        return f"origin/{branch}", branch
+    if env.get("GITHUB_EVENT_NAME") != "merge_group":
+        return ()
+    commit = _named(event, "merge_group", "base_sha")
+    queue = _QUEUE.fullmatch(env.get("GITHUB_REF") or "")
+    return (*((commit,) if commit else ()), *((f"origin/{queue[1]}", queue[1]) if queue else ()))
+
+
+def _before(event: Mapping[str, Any]) -> str:
+    """Return the commit that a branch was at before a push; empty for a new branch, of which GitHub writes zeros."""
+    before = _named(event, "before") or ""
+    return before if before.strip("0") else ""
+
+
 def _gitlab(env: Mapping[str, str], repo: str | None, number: int | None) -> CiJob:
-    told = env.get("CI_MERGE_REQUEST_IID") or ""
+    number_of = env.get("CI_MERGE_REQUEST_IID") or ""
+    project = _url(env.get("CI_PROJECT_URL") or "") or ""
+    base, sha = env.get("CI_MERGE_REQUEST_DIFF_BASE_SHA"), env.get("CI_COMMIT_SHA")
     source = env.get("CI_MERGE_REQUEST_SOURCE_PROJECT_ID")
     return CiJob(
         host="gitlab",
@@ -103,15 +153,21 @@ def _gitlab(env: Mapping[str, str], repo: str | None, number: int | None) -> CiJ
         repo=repo or env.get("CI_PROJECT_ID") or "",
         # The job's own token may not write notes.
         token=env.get("GITLAB_TOKEN") or "",
-        number=number or (int(told) if told.isdecimal() else None),
-        commit=_commit(env.get("CI_COMMIT_SHA")),
+        number=number or (int(number_of) if number_of.isdecimal() else None),
+        commit=_commit(sha),
         branch=env.get("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME") or env.get("CI_COMMIT_BRANCH") or None,
+        ref=env.get("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME") or env.get("CI_COMMIT_REF_NAME") or "",
         default_branch=env.get("CI_DEFAULT_BRANCH") or "",
+        base_refs=(base,) if base else (),
+        is_scheduled=env.get("CI_PIPELINE_SOURCE") == "schedule",
         fork=bool(source) and source != env.get("CI_PROJECT_ID"),
         public=env.get("CI_PROJECT_VISIBILITY") == "public",
         run=env.get("CI_PIPELINE_ID") or "",
         url=_url(env.get("CI_PIPELINE_URL") or ""),
+        files_url=f"{project}/-/blob/{quote(sha)}" if project and sha else "",
+        commits_url=f"{project}/-/commit" if project else "",
         server=env.get("CI_SERVER_URL") or "https://gitlab.com",
+        workspace=_path(env, "CI_PROJECT_DIR"),
     )
 
 
@@ -124,15 +180,6 @@ def _event(env: Mapping[str, str]) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         raise RecallError("GITHUB_EVENT_PATH: the file is not JSON; give --pr in its place") from None
     return event if isinstance(event, dict) else {}
-
-
-def commit_in_event(env: Mapping[str, str], *keys: str) -> str:
-    """Return the commit that the event of GitHub has under these keys; empty where it names none."""
-    try:
-        found = _named(_event(env), *keys) or ""
-    except RecallError:
-        return ""
-    return found if found.strip("0") else ""
 
 
 def _is_public(event: Mapping[str, Any]) -> bool:

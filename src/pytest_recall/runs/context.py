@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -10,6 +9,7 @@ from typing import NamedTuple
 
 from pytest_recall.cases.settings import MODES, Mode, Settings
 from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.runs.ci import job_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,15 +83,14 @@ def resolve(asked: CommandLine, env: Mapping[str, str], rubric: Settings, today:
     seed, so that each push to it draws the same new cases; without one, the date is.
     Raises RecallError for a value that is not one.
     """
-    pr = asked.pr or _pull_request(env)
+    job = job_of(env)
+    pr = asked.pr or (None if job.number is None else str(job.number))
     day = parse_date(asked.date) if asked.date else today_in(env, today)
     mode: Mode = "pr"
     if asked.mode is not None:
         mode = parse_mode(asked.mode)
-    elif env.get("GITHUB_EVENT_NAME") == "schedule":
+    elif job.is_scheduled:
         mode = "nightly"
-    elif env.get("GITHUB_EVENT_NAME") == "pull_request":
-        mode = "pr"
     return Context(
         date=day,
         seed=asked.seed or pr or day.isoformat(),
@@ -127,8 +126,3 @@ def parse_mode(text: str) -> Mode:
         if text == mode:
             return mode
     raise RecallError(f"mode: {text!r} is unknown{nearest(text, MODES)}")
-
-
-def _pull_request(env: Mapping[str, str]) -> str | None:
-    found = re.fullmatch(r"refs/pull/(\d+)/(?:merge|head)", env.get("GITHUB_REF", ""))
-    return found[1] if found else None

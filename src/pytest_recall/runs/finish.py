@@ -12,11 +12,11 @@ from urllib.parse import quote
 
 from pytest_recall.files.disk import locked, write_text
 from pytest_recall.files.eval_directory import Place, relative, runs_in
-from pytest_recall.files.git import head_of
 from pytest_recall.results import scorecard_text
 from pytest_recall.results.regressions import BY_PEOPLE
 from pytest_recall.results.scorecard import Scorecard, summarize
-from pytest_recall.runs.checkout import folds_here, of_this_branch, shared_names
+from pytest_recall.runs.checkout import folds_here, head_of, of_this_branch, shared_names
+from pytest_recall.runs.ci import CiJob, job_of
 from pytest_recall.schedule.boxes import quarantine_of
 from pytest_recall.schedule.events import Events, events_of, fold_events, waiver_of
 from pytest_recall.schedule.run_file import name_of, run_files, trials_known, write_run_file
@@ -136,31 +136,20 @@ def _gradings(run: Path) -> Mapping[str, Grading]:
     return read_grades(run)
 
 
-def links(env: Mapping[str, str], root: Path) -> str:
-    """Return the address below which the files of `root` stand at the commit of this build; empty if none is known."""
-    repository, commit = env.get("GITHUB_REPOSITORY"), env.get("GITHUB_SHA")
-    if not repository or not commit:
-        return ""
-    server = env.get("GITHUB_SERVER_URL", "https://github.com").rstrip("/")
-    base = f"{server}/{quote(repository)}/blob/{quote(commit)}"
-    below = within(env, root)
-    return f"{base}/{quote(below)}" if below else base
+def links(job: CiJob, root: Path) -> str:
+    """Return the address below which the files of `root` stand at the commit of a job; empty if none is known."""
+    below = within(job, root)
+    return f"{job.files_url}/{quote(below)}" if below and job.files_url else job.files_url
 
 
-def commit_page(env: Mapping[str, str], commit: str) -> str:
-    """Return the page of a commit of the repository that this is a job of, at GitHub or GitLab; empty elsewhere."""
-    if not commit:
-        return ""
-    if repository := env.get("GITHUB_REPOSITORY"):
-        return f"{env.get('GITHUB_SERVER_URL', 'https://github.com').rstrip('/')}/{quote(repository)}/commit/{commit}"
-    project = env.get("CI_PROJECT_URL", "")
-    return f"{project}/-/commit/{commit}" if project.startswith("https://") else ""
+def commit_page(job: CiJob, commit: str) -> str:
+    """Return the page of a commit of the repository of a job; empty if none is known."""
+    return f"{job.commits_url}/{commit}" if commit and job.commits_url else ""
 
 
-def within(env: Mapping[str, str], root: Path) -> str:
+def within(job: CiJob, root: Path) -> str:
     """Return the folder of the repository that `root` is; empty for the repository itself, or where it is unknown."""
-    workspace = env.get("GITHUB_WORKSPACE")
-    below = relative(root, Path(workspace)) if workspace else "."
+    below = relative(root, job.workspace) if job.workspace else "."
     return "" if below == "." or below.startswith(("/", "..")) else below
 
 
@@ -170,7 +159,7 @@ def write_scorecard(place: Place, run: Path, record: Record, card: Scorecard, *,
     Raises OSError.
     """
     texts = {
-        "scorecard.md": scorecard_text.markdown(record, card, links(os.environ, place.root)),
+        "scorecard.md": scorecard_text.markdown(record, card, links(job_of(os.environ), place.root)),
         "scorecard.json": json.dumps(scorecard_text.as_json(record, card), indent=2, ensure_ascii=False) + "\n",
     }
     for name, text in texts.items():

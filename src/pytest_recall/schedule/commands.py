@@ -28,9 +28,9 @@ from pytest_recall.files import clock
 from pytest_recall.files.disk import locked
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
-from pytest_recall.files.git import head_of, is_repository
+from pytest_recall.files.git import is_repository
 from pytest_recall.files.wording import plural
-from pytest_recall.runs.checkout import folds_here, lost_names, of_this_branch, shared_names
+from pytest_recall.runs.checkout import folds_here, head_of, lost_names, of_this_branch, shared_names
 from pytest_recall.runs.context import CommandLine, today_in
 from pytest_recall.schedule.boxes import released
 from pytest_recall.schedule.forecast import forecast
