@@ -17,7 +17,14 @@ from pytest_recall.horizon.picture_data import heatmap, sizes
 from pytest_recall.horizon.pictures import draw_heatmap, draw_sizes
 from pytest_recall.horizon.published import PublishedRun
 from pytest_recall.horizon.retrieval import AskedAfter, RetrievalReport, days_verdict, retrieval
-from pytest_recall.horizon.retrieval_text import INDISTINCT, as_json, category_rows, floor_rows, headline, remarks
+from pytest_recall.horizon.retrieval_text import (
+    INDISTINCT,
+    category_rows,
+    floor_rows,
+    headline,
+    remarks,
+    retrieval_section,
+)
 from pytest_recall.horizon.runs import read_run
 from pytest_recall.horizon.statistics import histories
 from pytest_recall.metrics.floors import SizedUnit
@@ -179,7 +186,7 @@ def test_questions_that_cannot_tell_the_evidence_from_a_floor_are_left_out_alike
     assert beside.untelling == good.untelling
     every = found(*recent())
     assert f"of each category: {INDISTINCT}" in remarks(every)
-    plain = as_json(bad)
+    plain = retrieval_section(bad).facts
     assert plain is not None
     assert plain["headline"] == plain["all"]
     assert plain["without"]["categories"] == ["recency-bias-resistance"]

@@ -11,7 +11,7 @@ from textwrap import indent
 from types import MappingProxyType
 from typing import Any
 
-from pytest_recall.files.sections import terminal_body
+from pytest_recall.files.sections import fields, terminal_body
 from pytest_recall.files.wording import grid, listed, one_line
 from pytest_recall.models.reply_names import joined
 from pytest_recall.results import gates_text, regressions_text, sentences
@@ -277,7 +277,7 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "model_swapped": header.swapped,
         "sources": card.sources,
         "let_through": record.let_through.to_json(),
-        **{section.key: section.facts for section in report_sections(record, card)},
+        **fields(report_sections(record, card)),
     }
 
 

@@ -326,7 +326,7 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
     from pytest_recall.datasets.membench_run import is_finished, read_figures
     from pytest_recall.datasets.repeats import RepeatedResult
     from pytest_recall.files.errors import StoppedError, is_full, remedy_of, sentence_of
-    from pytest_recall.files.sections import section_lines
+    from pytest_recall.files.sections import report_lines
     from pytest_recall.files.wording import one_line, same_command
     from pytest_recall.memory.selector import title
     from pytest_recall.trials.question_run import end_runs
@@ -384,7 +384,7 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
                 one["answer_floors"] = measured
         print(json.dumps({**plain, **left}, indent=2, ensure_ascii=False))
     elif runs:
-        print("\n".join(section_lines(render.several_section(runs, compared))))
+        print("\n".join(report_lines([render.several_section(runs, compared)])))
         for name, (lines, measured) in beside.items():
             told = [f"{name}: {line}" for line in lines] if measured is None else ["", f"{name}:", *lines]
             print("\n".join(told))

@@ -76,7 +76,7 @@ def _table(found: Verified) -> Iterator[str]:
     """Yield the figures that were computed again, as `recall memory run` prints them."""
     from pytest_recall.datasets.datasets_text import membench_lines
     from pytest_recall.datasets.several import against_first, groups_of_runs, several_section
-    from pytest_recall.files.sections import section_lines
+    from pytest_recall.files.sections import report_lines
 
     groups = zip(groups_of_runs(found.computed), groups_of_runs(found.filled), strict=True)
     for place, (runs, filled) in enumerate(groups):
@@ -85,4 +85,4 @@ def _table(found: Verified) -> Iterator[str]:
         if len(runs) == 1:
             yield from membench_lines(runs[0].arguments, runs[0].summary)
         else:
-            yield from section_lines(several_section(runs, against_first(filled)))
+            yield from report_lines([several_section(runs, against_first(filled))])

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_recall.cli.common import Commands, counted, names, placeless, say
+from pytest_recall.cli.common import Commands, counted, names, placeless, print_report, say
 from pytest_recall.files.errors import RecallError, nearest
 
 if TYPE_CHECKING:
@@ -139,17 +138,11 @@ def add_report(commands: Commands) -> None:
 
 def run_report(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.horizon import report_text
+    from pytest_recall.horizon.report_text import horizon_report
     from pytest_recall.horizon.runs import read_answered
-    from pytest_recall.horizon.statistics import pairing, report
 
     # Two folders of one name, such as a/run and b/run, must not look alike.
-    runs = [read_answered(path, str(path)) for path in args.run_dirs]
-    reports, pairings = [report(one) for one in runs], [pairing(runs[0], other) for other in runs[1:]]
-    if args.json:
-        print(json.dumps(report_text.as_json(reports, pairings, runs), indent=2, ensure_ascii=False))
-    else:
-        print("\n".join(report_text.lines(reports, pairings, runs, markdown=args.markdown)))
+    print_report(horizon_report([read_answered(path, str(path)) for path in args.run_dirs]), args)
     return 0
 
 
@@ -189,7 +182,7 @@ def add_misses(commands: Commands) -> None:
 
 def run_misses(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.horizon.misses import missed_days, missed_days_json, missed_days_lines
+    from pytest_recall.horizon.misses import missed_days, missed_days_report
     from pytest_recall.horizon.runs import read_answered
 
     run = read_answered(args.run_dir, str(args.run_dir))
@@ -210,8 +203,5 @@ def run_misses(args: argparse.Namespace) -> int:
             f"{args.run_dir}: for no answer is it known what the memory returned: it answers by itself, or its passages"
             " do not name their source; there is nothing to show"
         )
-    if args.json:
-        print(json.dumps(missed_days_json(found, measured), indent=2, ensure_ascii=False))
-    else:
-        print("\n".join(missed_days_lines(found, args.limit, measured)))
+    print_report(missed_days_report(found, args.limit, measured), args)
     return 0

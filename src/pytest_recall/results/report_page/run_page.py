@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from pytest_recall.files.sections import Section, section_lines
+from pytest_recall.files.sections import Section, report_lines
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.results import comparison_text, sentences
 from pytest_recall.results.cause_text import cause_words
@@ -112,8 +112,8 @@ def lines(report: RunReport, benches: Sequence[Section] = ()) -> Iterator[str]:
         yield ""
         for section in comparison_text.comparison_sections(report.against, flips=False)[:2]:
             yield from section.lines
-    for section in benches:
-        yield from ("", *section_lines(section))
+    if benches:
+        yield from ("", *report_lines(benches))
 
 
 _WORDS = {
