@@ -30,9 +30,10 @@ def ended_sections(told: str, outcome: BenchOutcome, folder: str, run: Published
     """
     asked = plural(sum(len(evaluations) for _, evaluations in outcome.reached), "question")
     kept = outcome.kept and f", {outcome.kept}"
-    yield Section("", lines=[f"{told}: {plural(len(outcome.reached), 'checkpoint')}, {asked} asked{kept}"])
-    if run is not None:
-        yield from run_sections(run, report(run))
+    first = f"{told}: {plural(len(outcome.reached), 'checkpoint')}, {asked} asked{kept}"
+    about, *figures = (Section(""),) if run is None else run_sections(run, report(run))
+    yield about._replace(title="", lines=[first, *about.lines])
+    yield from figures
     yield Section("", lines=[*outcome.model_lines, f"written to {folder}"])
 
 
