@@ -114,9 +114,9 @@ def retrieval_section(found: RetrievalReport | None) -> Section:
     if found is None:
         return Section(title, key=key)
     tables = [
-        TextTable("by category", CATEGORY_HEAD, category_rows(found)),
-        TextTable("beside floors and ceiling", FLOOR_HEAD, floor_rows(found)),
-        TextTable("by checkpoint", STOP_HEAD, stop_rows(found)),
+        TextTable("", CATEGORY_HEAD, category_rows(found)),
+        TextTable("", FLOOR_HEAD, floor_rows(found)),
+        TextTable("", STOP_HEAD, stop_rows(found)),
     ]
     others = found.without(found.untelling)
     plain = {

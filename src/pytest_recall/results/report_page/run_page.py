@@ -16,8 +16,8 @@ from pytest_recall.results.report_page import data as render_cases
 from pytest_recall.results.report_page.data import charts, line, score
 from pytest_recall.results.report_page.frame import document
 from pytest_recall.results.scorecard import NOT_RUN, FailureKind
-from pytest_recall.results.scorecard_markdown import COLUMNS, moved, notes, partial
-from pytest_recall.results.sections import STANDING_OPEN, report_sections
+from pytest_recall.results.scorecard_markdown import moved, notes, partial
+from pytest_recall.results.sections import COLUMNS, STANDING_OPEN, report_sections
 from pytest_recall.results.sentences import counted, counts, pass_rate
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.record import Header
