@@ -54,8 +54,8 @@ passages stand as the answer. Without a judge the points come from the reference
 shown for answers alone: of passages the result is how much of the relevant days they are from, beside floors.
 
 Each answer is a trial in the journal trials.jsonl, in eval/_artifacts/bench or in --out, and the published
-files are written from it: questions.jsonl, failures.jsonl, progress.jsonl, result.json; heatmap.png, or
-without matplotlib heatmap.svg, shows it. Run the same command again to resume a stopped run: questions with
+files are written from it: questions.jsonl, failures.jsonl, progress.jsonl, result.json; heatmap.svg
+shows it. Run the same command again to resume a stopped run: questions with
 points are not asked again, questions that failed are. After an edit of the memory or of a model that is code
 of yours, after a finished run of one of which that cannot be known, such as a service or a program, or with
 --fresh, all is asked again; the earlier run is kept in DIR/earlier-1. A folder with a run of another
