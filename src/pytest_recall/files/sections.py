@@ -56,10 +56,10 @@ class Report(NamedTuple):
 
 def fields(sections: Iterable[Section]) -> dict[str, Any]:
     """Return the facts of sections as fields of JSON."""
-    found: dict[str, Any] = {}
+    plain: dict[str, Any] = {}
     for section in sections:
-        found |= {section.key: section.facts} if section.key else section.facts or {}
-    return found
+        plain |= {section.key: section.facts} if section.key else section.facts or {}
+    return plain
 
 
 def report_lines(sections: Iterable[Section]) -> Iterator[str]:

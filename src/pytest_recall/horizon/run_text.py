@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from pytest_recall.horizon.run import BenchOutcome
 
 
-def ended_sections(told: str, outcome: BenchOutcome, folder: str, run: PublishedRun | None) -> Iterator[Section]:
-    """Yield what a run came to, as its files in a folder have it; `told` says in words what was run.
+def ended_sections(title: str, outcome: BenchOutcome, folder: str, run: PublishedRun | None) -> Iterator[Section]:
+    """Yield what a run came to, as its files in a folder have it; `title` says in words what was run.
 
     The `run` is None where it has reached no checkpoint.
     """
     asked = plural(sum(len(evaluations) for _, evaluations in outcome.reached), "question")
     kept = outcome.kept and f", {outcome.kept}"
-    first = f"{told}: {plural(len(outcome.reached), 'checkpoint')}, {asked} asked{kept}"
+    first = f"{title}: {plural(len(outcome.reached), 'checkpoint')}, {asked} asked{kept}"
     about, *figures = (Section(""),) if run is None else run_sections(run, report(run))
     yield about._replace(title="", lines=[first, *about.lines])
     yield from figures
