@@ -55,7 +55,7 @@ OUTSIDE = {
     "hookspec": {"pluggy"},
     "ext": {"pluggy"},
     "forge": {"httpx"},
-    "horizon": {"matplotlib", "pydantic"},
+    "horizon": {"pydantic"},
     "runs": set(),
     "results": {"jinja2", "pydantic", "yaml"},
     "datasets": {"ijson", "pydantic"},
@@ -278,7 +278,7 @@ WORLD = {
     },
     "forge": {"client", "push"},
     "horizon": {
-        *("ask", "check", "corpus", "items", "memory", "merging", "picture_files", "pictures"),
+        *("ask", "check", "corpus", "items", "memory", "merging"),
         *("profile_file", "passes.daily", "passes.days", "passes.verify", "passes.work", "run", "run_file", "runs"),
     },
     "judges": {"audit_file", "built_in", "calibrate", "calibration_file", "model_judges"},

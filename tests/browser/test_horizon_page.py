@@ -75,7 +75,7 @@ def test_what_matters_stands_there_at_once_with_its_figures_and_filters_hold_for
     assert "No points, and in no mean: 1 no answer in time." in head
     assert "q003 at 20d, too late: it broke" in opened.inner_text("#third")
     assert "q006 at 40d" in opened.inner_text("#leaked")
-    assert "unknown" in opened.inner_text("#checkpoints")
+    assert "unknown" in opened.get_by_role("region", name="Checkpoints", exact=True).inner_text()
     assert shown(opened)[0] == "q003"
     figures_are_told(opened, 8)
     figure = opened.locator("figure.heatmap").first
@@ -199,7 +199,10 @@ def test_two_runs_side_by_side(tmp_path: Path, open_page: Open) -> None:
     path = tmp_path / "both.html"
     path.write_text(page(replace(now, name="now"), JOURNAL, before), encoding="utf-8")
     opened = open_page(path)
-    assert "on 2 answers to 2 questions" in opened.inner_text("#against")
+    assert (
+        "on 2 answers to 2 questions"
+        in opened.get_by_role("region", name="Run now against mine", exact=True).inner_text()
+    )
     opened.select_option("[name=change]", "worse")
     soon(opened, shown, ["a"])
     opened.click("#table th a:visible")

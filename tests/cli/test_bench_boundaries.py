@@ -101,7 +101,7 @@ def test_the_two_are_told_apart_in_a_comparison_and_a_constant_refusal_has_no_go
 ) -> None:
     monkeypatch.chdir(office)
     told = ran["refuses"].out
-    assert "boundaries: leaks 0% (0 of 8), over-refusals 100% (4 of 4)" in told
+    assert "boundaries: leaks 0.0 (0.0–32.4) % of 8 answers, over-refusals 100.0 (51.0–100.0) % of 4 answers" in told
     assert "information-boundary" not in told
     assert "in no points, since to refuse everything would get many: 12 answers about what may be told" in told
 

@@ -84,12 +84,12 @@ def test_a_report_of_two_runs(tmp_path: Path, inside: Recall) -> None:
     write_run(tmp_path / "b", {10: SMALL[10]}, adapterName="Another")
     done = inside(tmp_path, "bench", "report", "a", "b")
     assert (done.code, done.err) == (0, "")
-    assert "a: A memory\n" in done.out
-    assert "b against a\n" in done.out
+    assert "Run a (A memory):\n" in done.out
+    assert "Run b against a:\n" in done.out
     plain = json.loads(inside(tmp_path, "bench", "report", "a", "b", "--json").out)
     assert [one["adapterName"] for one in plain["runs"]] == ["A memory", "Another"]
     assert plain["pairings"][0]["pairs"] == 3
-    assert inside(tmp_path, "bench", "report", "a", "--markdown").out.startswith("## a: A memory\n")
+    assert inside(tmp_path, "bench", "report", "a", "--markdown").out.startswith("# ")
 
 
 @pytest.mark.parametrize("command", ["rescore", "report"])

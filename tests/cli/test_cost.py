@@ -62,10 +62,12 @@ def test_table(called: Path, printed: Cost) -> None:
     told = printed(called).splitlines()
     assert told == [
         "spent at least $0.0625 (1 call without a price), replayed 2 calls that would cost $0.50",
+        "",
         "scenario  calls    input   output  cache read  cache write            record   replay    saved",
         "loans         3    2,500      105         400            –           $0.5625  $0.0625   88.9 %",
         "trouble       1  unknown  unknown     unknown      unknown           unknown    $0.00  unknown",
         "total         4    2,500      105         400            –  at least $0.5625  $0.0625  unknown",
+        "",
         COST_MEANING,
         "1 call without a price (1 live, 0 replayed): unknown is not zero.",
         "1 call without a count of tokens.",

@@ -186,7 +186,7 @@ def compared(spent: Path) -> Path:
 def test_baselines_stand_beside_the_agent_each_by_its_own_history(compared: Path, inside: Recall) -> None:
     done = inside(compared, *ON, "--baselines", "raw,elder,no-memory", "--scenarios", "loans,trouble")
     assert done.code == 0
-    first, *table, last = done.out.splitlines()
+    first, *table, last = filter(None, done.out.splitlines())
     assert first.startswith("5 cases, each asked of 4 agents: at least $14.62 (95 %: ")
     rows = [" ".join(line.split()) for line in table]
     assert rows[0] == "asked cost 95 % agent's time by itself by scenario unknown"

@@ -62,6 +62,7 @@ def test_what_has_held_is_asked_for_from_now_on(pytester: pytest.Pytester, branc
     assert done.outlines == [
         f"gate `refunds` may be raised from 0.5 to 0.9: it held in 3 runs; {where.format(last)}",
         f"gate `facts` stays at 0.95: it has not held; {where.format(last)}",
+        "",
         "write into eval/rubric.yaml, under `gates`, in place of the gates of the same name:",
         f"  {LINE}",
     ]

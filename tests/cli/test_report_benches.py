@@ -42,7 +42,7 @@ def test_the_page_of_several_memories_has_what_their_command_prints(
     assert (done.code, done.err) == (0, "")
     assert done.out == f"page.html: 3 memory systems, {len(page.encode()) / 1000:,.0f} kB\n"
     for line in printed.splitlines():
-        row = line.split("  ")
+        row = line.removesuffix(":").split("  ")
         assert all(f">{cell.strip()}</" in page for cell in row if cell.strip()), line
     for memory in MEMORIES[1:]:
         assert f"{memory} (HEAD) against sqlite-fts (BASE)" in page

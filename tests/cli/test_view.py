@@ -176,7 +176,7 @@ def test_once_prints_each_checkpoint_of_a_long_horizon_run(tmp_path: Path, insid
     lines = [" ".join(line.split()) for line in done.out.splitlines()]
     assert (done.code, done.err) == (0, "")
     assert lines[0] == "run, A memory, someone"
-    assert lines[2] == "Partial: 1 of 3 checkpoints were reached"
+    assert lines[2] == "partial: 1 of 3 checkpoints were reached"
     assert [line.split()[:3] for line in lines[-2:]] == [["checkpoint", "days", "answers"], ["10d", "*", "10"]]
     write_run(tmp_path / "other", SMALL)
     assert "on 3 answers to 3 questions" in inside(tmp_path, "view", "other", "run", "--once").out

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_recall.cases.memory_part import Unit
 from pytest_recall.datasets.floors import floors_of
-from pytest_recall.datasets.floors_text import floor_lines
+from pytest_recall.datasets.floors_text import floors_section
 from pytest_recall.datasets.membench import BESIDE, fold
 from pytest_recall.trials.trial import Outcome, Trial, TrialStep
 
@@ -85,6 +85,6 @@ def test_a_floor_that_is_known_of_some_questions_is_not_known() -> None:
 def test_all_of_it_is_beside_a_memory_where_it_fits(tokens: int, shown: list[str]) -> None:
     asked = trial(1, 0.5, None)
     found = fold([asked._replace(steps=(TrialStep(BESIDE, floors_of(UNITS, ["D3:3"], tokens, "q")),))], 1)
-    lines = list(floor_lines(found))
-    assert [line.split()[0] for line in lines[2 : 2 + len(shown)]] == shown
-    assert any(line.startswith("full: all that the memory was told") for line in lines) == ("full" in shown)
+    section = floors_section(found)
+    assert [row[0] for row in section.tables[0].rows[1:]] == shown
+    assert any(line.startswith("full: all that the memory was told") for line in section.notes) == ("full" in shown)

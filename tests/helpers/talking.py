@@ -42,7 +42,7 @@ KEPT = [sys.modules.pop(name) for name in list(sys.modules) if name.partition(".
 """
 
 
-WITHOUT_SDKS = _forgetting("anthropic", "openai", "nltk", "numpy", "matplotlib", "PIL", "pyparsing") + "\n\n"
+WITHOUT_SDKS = _forgetting("anthropic", "openai", "nltk", "numpy") + "\n\n"
 """Has no SDK of a model imported, and no extra, like a process whose agent has none; one of tests is forked with all.
 
 What fakes a clock or the files of a test looks through each module that is imported, and theirs are four in five.

@@ -97,7 +97,7 @@ class TestBudget:
         assert [one["type"] for one in lines(name="progress.jsonl")] == ["header", "checkpoint"]
         assert main(["bench", "report", "out"]) == 0
         told = capsys.readouterr().out
-        assert "not over: 1 of 3 checkpoints were reached, 20 of 24 questions are to be asked yet, 1 min at the" in told
+        assert "partial: 1 of 3 checkpoints were reached, 20 of 24 questions are to be asked yet, 1 min at the" in told
         assert "pace so far, $0.04 was spent on what is known, since the budget of $0.075 has no room for" in told
         assert main([*run, "--resume", "out", "--budget", "9"]) == 0
         assert (len(served.bodies), len(lines())) == (24, 24)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 from pytest_recall.horizon.page import page, verdict
 from pytest_recall.horizon.published import PublishedRun
-from pytest_recall.horizon.report_text import as_json
+from pytest_recall.horizon.report_text import horizon_report
 from pytest_recall.horizon.statistics import pairing, report
 from tests.helpers.horizon_runs import RIGHT, SMALL, WRONG, Asked, Stops, any_stops, run_of
 from tests.results.report_page.test_frame import unpacked
@@ -50,7 +50,7 @@ def with_boundaries() -> PublishedRun:
 def test_its_figures_are_those_of_the_report() -> None:
     run = with_boundaries()
     text = page(run, JOURNAL)
-    (plain,) = as_json([report(run)], [], [run])["runs"]
+    (plain,) = horizon_report([run]).facts["runs"]
     assert {one["name"]: figures(one) for one in chart(text, "Points by category")} == {
         name: figures(scores["points"]) for name, scores in plain["categories"].items()
     }

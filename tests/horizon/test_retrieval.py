@@ -11,13 +11,21 @@ from typing import Any
 import pytest
 
 from pytest_recall.cli import main
+from pytest_recall.horizon.curve_svg import sizes_svg
 from pytest_recall.horizon.evaluation import CheckpointTrial, HandedOut
+from pytest_recall.horizon.heatmap_svg import heatmap_svg
 from pytest_recall.horizon.page import page
 from pytest_recall.horizon.picture_data import heatmap, sizes
-from pytest_recall.horizon.pictures import draw_heatmap, draw_sizes
 from pytest_recall.horizon.published import PublishedRun
 from pytest_recall.horizon.retrieval import AskedAfter, RetrievalReport, days_verdict, retrieval
-from pytest_recall.horizon.retrieval_text import INDISTINCT, as_json, category_rows, floor_rows, headline, remarks
+from pytest_recall.horizon.retrieval_text import (
+    INDISTINCT,
+    category_rows,
+    floor_rows,
+    headline,
+    remarks,
+    retrieval_section,
+)
 from pytest_recall.horizon.runs import read_run
 from pytest_recall.horizon.statistics import histories
 from pytest_recall.metrics.floors import SizedUnit
@@ -179,7 +187,7 @@ def test_questions_that_cannot_tell_the_evidence_from_a_floor_are_left_out_alike
     assert beside.untelling == good.untelling
     every = found(*recent())
     assert f"of each category: {INDISTINCT}" in remarks(every)
-    plain = as_json(bad)
+    plain = retrieval_section(bad).facts
     assert plain is not None
     assert plain["headline"] == plain["all"]
     assert plain["without"]["categories"] == ["recency-bias-resistance"]
@@ -213,9 +221,9 @@ def test_pictures_of_what_is_not_measurable_show_no_points() -> None:
     run = replace(run_of({}), stops=(replace(stop, evaluations=tuple(asked), measured=False),))
     squares = heatmap(run)
     assert [cell.state for cell in (*squares.categories[0].cells, *squares.overall.cells)] == ["unmeasured"] * 2
-    assert draw_heatmap(squares)
+    assert heatmap_svg(squares)
     assert sizes(run).days == ()
-    assert draw_sizes(sizes(run))
+    assert sizes_svg(sizes(run))
     assert "<h1>Retrieval not measurable</h1>" in page(run, "out/questions.jsonl")
 
 
@@ -321,8 +329,8 @@ def test_what_was_found_is_in_the_run_the_report_the_page_and_the_pictures(
         ["nothing", "random", "last", "full", "oracle"],
     )
     assert [cell.value for cell in squares.overall.cells] == [1, 1, 1, 1]
-    assert draw_heatmap(squares)
-    assert draw_sizes(sizes(run))
+    assert heatmap_svg(squares)
+    assert sizes_svg(sizes(run))
     text = page(run, "out/questions.jsonl")
     assert f"<h1>{first}, in 30 answers</h1>" in text
     assert (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.rescore import rescore
-from pytest_recall.horizon.run_file import read_lines
+from pytest_recall.horizon.run_file import answered_at, read_lines
 from pytest_recall.horizon.runs import read_run
 from tests.helpers.horizon_runs import SMALL, Stops, any_stops, run_of, write_lines, write_run
 from tests.helpers.horizon_runs import read_lines as rows_of
@@ -170,3 +171,16 @@ def test_published_lines_go_to_the_checkpoint_that_ended_after_them(tmp_path: Pa
         for stop, other in zip(whole.stops, without.stops, strict=True)
     ]
     assert [len(stop.evaluations) for stop in without.stops] == [3, 4, 4]
+
+
+def test_answers_are_as_old_as_the_journal_or_without_one_as_the_files_of_the_run(tmp_path: Path) -> None:
+    def at(name: str, seconds: int) -> None:
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (seconds, seconds))
+
+    assert answered_at(tmp_path) == 0
+    at("result.json", 30)
+    at("questions.jsonl", 20)
+    assert answered_at(tmp_path) == 30 * 10**9
+    at("trials.jsonl", 10)
+    assert answered_at(tmp_path) == 10 * 10**9

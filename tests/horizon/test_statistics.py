@@ -9,7 +9,7 @@ from hypothesis import given
 
 from pytest_recall.horizon.disclosure import HitRate, boundaries
 from pytest_recall.horizon.evaluation import TIMED_OUT
-from pytest_recall.horizon.report_text import lost
+from pytest_recall.horizon.report_text import run_sections
 from pytest_recall.horizon.statistics import FEW, Appeals, Repeatability, pairing, report
 from tests.helpers.horizon_runs import CLOSE, MADE_UP, RIGHT, SMALL, WRONG, Asked, Stops, any_stops, run_of
 
@@ -44,7 +44,7 @@ def test_answers_that_never_came_and_checkpoints_without_answers_are_told() -> N
     late = run.stops[0].evaluations[0].with_facts(answer=TIMED_OUT)
     stops = (replace(run.stops[0], evaluations=(late,)),)
     one = report(replace(run, stops=stops))._replace(hollow=("20d", "30d"))
-    assert list(lost(one)) == [
+    assert list(run_sections(run, one))[1].lines == [
         "not in it, since no file holds their answers: the checkpoints 20d, 30d",
         "1 answer never came, and was judged like an answer by the program that ran it; the means have it so",
     ]

@@ -37,7 +37,7 @@ def compared(base: list[Trial], head: list[Trial], **more: Any) -> Comparison:
 
 def text(found: Comparison) -> str:
     """Return all that the terminal shows."""
-    return "\n".join(report_lines(comparison_report(found)))
+    return "\n".join(report_lines(comparison_report(found).sections))
 
 
 def markdown(found: Comparison) -> str:
@@ -160,10 +160,11 @@ def test_groups() -> None:
     head = [*cases(8, 20, scenario="fees"), trial("x", scenario="")]
     told = text(compared(base, head)).splitlines()
     start = told.index(next(line for line in told if line.startswith("scenario")))
-    assert told[start : start + 4] == [
+    assert told[start : start + 5] == [
         "scenario  cases     BASE     HEAD  difference       p, Holm  drop it can show",
         "(none)        1  100.0 %  100.0 %        +0.0       too few              none",
         "fees         20  100.0 %   40.0 %       -60.0  0.00049 drop       55.1 points",
+        "",
         "p is adjusted for 1 test, of the scenarios and dimensions together (Holm).",
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from pytest_recall.results.of_change_text import of_change_json, of_change_lines, of_change_markdown
+from pytest_recall.results.of_change_text import of_change_section
 from pytest_recall.results.scorecard import Scorecard
 from pytest_recall.results.scorecard_markdown import markdown
 from pytest_recall.results.sentences import first_line
@@ -23,18 +23,19 @@ def changed() -> tuple[Record, Scorecard]:
 
 def test_nothing_is_shown_of_a_change_that_alters_nothing() -> None:
     record, card = run([graded("late-fee", PASSED, "affected", row(2, 2))], knows_change=True)
-    assert [*of_change_lines(record.header, card), *of_change_markdown(record.header, card)] == []
+    assert not of_change_section(record.header, card).is_shown
 
 
 def test_all_of_it_is_shown() -> None:
     record, card = changed()
-    assert list(of_change_lines(record.header, card)) == [
-        "this change alters `blocks`, `budget` in the rubric; until it is merged, what its base has applies",
-        "cases of the base that this change alters (30): "
-        + ", ".join(f"case-{number:02} (expected answer altered)" for number in range(20))
-        + " and 10 more",
-        "not recorded, so that the next run asks again (1): late-fee (a call holds what looks like a key)",
+    section = of_change_section(record.header, card)
+    assert list(section.lines) == [
+        "this change alters `blocks`, `budget` in the rubric; until it is merged, what its base has applies"
     ]
+    altered, unrecorded = section.tables
+    assert altered.rows == [(f"case-{number:02}", "expected answer altered") for number in range(20)]
+    assert unrecorded.rows == [("late-fee", "a call holds what looks like a key")]
+    assert list(section.notes) == ["and 10 more in scorecard.json"]
 
 
 def test_it_stands_below_the_verdict_and_is_not_folded() -> None:
@@ -52,7 +53,7 @@ def test_the_first_line_says_how_many_cases_are_altered() -> None:
 
 def test_json_has_all_of_them() -> None:
     record, card = changed()
-    found = json.loads(json.dumps(of_change_json(record.header, card)))
+    found = json.loads(json.dumps(of_change_section(record.header, card).facts))
     assert found["held_settings"] == ["blocks", "budget"]
     assert [one["id"] for one in found["altered"]] == [case_id for case_id, *_ in ALTERED]
     assert found["unrecorded"] == [{"id": "late-fee", "cause": "secret"}]
@@ -70,7 +71,7 @@ def test_each_case_is_told_with_all_that_became_of_it() -> None:
         ),
         judge_code=(("c", "own", "conftest.py"), ("f", "own", "conftest.py"), ("f", "other", "judges.py")),
     )
-    assert {one["id"]: one["how"] for one in of_change_json(record.header, card)["altered"]} == {
+    assert {one["id"]: one["how"] for one in of_change_section(record.header, card).facts["altered"]} == {
         "a": "missing",
         "b": "renamed to c, code of judge own altered in conftest.py, skipped",
         "d": "input and expected answer altered",

@@ -64,9 +64,10 @@ def test_a_regression_says_what_it_is_put_down_to_and_what_was_answered_before()
         "- **`worse`**, [eval/cases.yaml:12](https://github.com/a/b/blob/c0ffee/eval/cases.yaml#L12):"
         " contains: no “one pound”"
     )
-    answered, cause, also = page[start + 1 : start + 4]
-    assert answered.startswith(r"  - answered: … open from 10:00 to ~~16:00~~ **17:00** \| \*each\* day. (")
-    assert "the run 2026-03-09T080000" in answered
+    answered, since, cause, also = page[start + 1 : start + 5]
+    assert answered == r"  - answered: We are open from 10:00 to 17:00 \| \*each\* day."
+    assert since.endswith(r", and now: … open from 10:00 to ~~16:00~~ **17:00** \| \*each\* day.")
+    assert "the run 2026-03-09T080000" in since
     assert cause.startswith("  - likely cause: the case was edited: ")
     assert also == r"  - also: the model changed: small-1 answered at the last pass, now large\_2"
 
@@ -151,7 +152,8 @@ def test_an_id_is_code() -> None:
 
 def test_scenarios_and_orphans_stay_text() -> None:
     one = trial("a", PASSED, reason="due", scenario="late_fees", dimension="tone_of_voice")
-    page = markdown(*run([one], orphans=("a_b_c",))).splitlines()
+    other = trial("b", PASSED, reason="due", scenario="other", dimension="other")
+    page = markdown(*run([one, other], orphans=("a_b_c",))).splitlines()
     assert r"| late\_fees | 1 |" in page
     assert r"| tone\_of\_voice | 1 |" in page
     assert r"- 1 row of the state without a case in the collected files, skipped: a\_b\_c" in page

@@ -12,7 +12,7 @@ from pytest_recall.models.prices import at_model
 from pytest_recall.models.settings import Prices
 from pytest_recall.replay.exchange import Call, Tokens
 from pytest_recall.trials.cost import MAX_SEEN, Amount, CaseCost, estimate, seen, together
-from pytest_recall.trials.cost_text import estimate_json, estimate_lines, history_lines
+from pytest_recall.trials.cost_text import estimate_section, history_lines
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.series import TrialCount
 from pytest_recall.trials.trial import Trial
@@ -95,21 +95,21 @@ def test_a_case_costs_as_many_trials_as_its_rule_takes() -> None:
 
 def test_at_most_is_said_where_it_is_more() -> None:
     history = [CaseCost("a", "x", 1.0, 1.0)]
-    first = next(iter(estimate_lines({"": estimate({"a": "x"}, history, {"a": TrialCount(1, 4)})}, 1)))
+    first = estimate_section({"": estimate({"a": "x"}, history, {"a": TrialCount(1, 4)})}, 1).lines[0]
     assert first.startswith("1 case: about $1.00, $4.00 at most, ")
-    first = next(iter(estimate_lines({"": estimate({"a": "x"}, history)}, 1)))
+    first = estimate_section({"": estimate({"a": "x"}, history)}, 1).lines[0]
     assert first.startswith("1 case: about $1.00, at list price")
     partly = estimate({"a": "x", "new": "y"}, history, {"a": TrialCount(1, 4)})
-    assert next(iter(estimate_lines({"": partly}, 1))).startswith(
-        "2 cases: at least $1.00, $4.00 at most for the known, "
+    assert (
+        estimate_section({"": partly}, 1).lines[0].startswith("2 cases: at least $1.00, $4.00 at most for the known, ")
     )
 
 
 def test_an_estimate_by_what_was_estimated_has_a_tilde() -> None:
     counted = record(trial("a", calls=(call(0.5)._replace(estimated=True),)))
     found = estimate({"a": ""}, seen([counted]))
-    assert next(iter(estimate_lines({"": found}, 1))).startswith("1 case: about ~$0.50, ")
-    assert estimate_json({"": found}, 1)["usd"]["estimated"] is True
+    assert estimate_section({"": found}, 1).lines[0].startswith("1 case: about ~$0.50, ")
+    assert estimate_section({"": found}, 1).facts["usd"]["estimated"] is True
 
 
 class TestOtherModel:
@@ -238,4 +238,4 @@ def test_every_case_is_counted_once_and_parts_add_up(slice_: dict[str, str], his
 
 
 def test_a_run_of_nothing_costs_nothing() -> None:
-    assert list(estimate_lines({"": estimate({}, [])}, 3)) == ["no case is chosen: this run costs nothing"]
+    assert estimate_section({"": estimate({}, [])}, 3).lines == ["no case is chosen: this run costs nothing"]

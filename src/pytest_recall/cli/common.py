@@ -222,10 +222,10 @@ def context_of(place: Place, asked: CommandLine) -> tuple[Context, Settings]:
 
 
 def print_report(report: Report, args: argparse.Namespace) -> None:
-    """Print a report as `--json` and `--markdown` say, else for a terminal."""
+    """Print a report as `--json` and `--markdown` say, as far as a command has them, else for a terminal."""
     from pytest_recall.files.sections import report_lines, report_markdown
 
     if args.json:
         print(json.dumps(report.facts, indent=2, ensure_ascii=False))
     else:
-        print(report_markdown(report) if args.markdown else "\n".join(report_lines(report)))
+        print(report_markdown(report) if getattr(args, "markdown", False) else "\n".join(report_lines(report.sections)))

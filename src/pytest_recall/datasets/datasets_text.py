@@ -1,4 +1,4 @@
-"""Render runs over datasets and comparisons of them as terminal lines, Markdown and JSON."""
+"""The figures of runs over datasets, and of comparisons of them, as sections."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from typing import Any
 from pytest_recall.datasets import model_usage_text as own_models
 from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.comparison import BenchComparison, JournalContents, Paired
-from pytest_recall.datasets.floors_text import answer_floor_lines, floor_lines, floors_json
+from pytest_recall.datasets.floors_text import answer_floors_section, floors_json, floors_section
 from pytest_recall.datasets.membench import RECALL, Arguments, CategoryResult, EarlierAnswers, MembenchSummary, plain
-from pytest_recall.datasets.ranking_text import RANKED, interval_cell, ranking_lines
+from pytest_recall.datasets.ranking_text import RANKED, interval_cell, ranking_section
 from pytest_recall.datasets.reading_text import HEAD as READING
 from pytest_recall.datasets.reading_text import read_by, reading_cells, reading_json
 from pytest_recall.datasets.reported import Reported
-from pytest_recall.files.sections import Report, Section, TextTable
+from pytest_recall.files.sections import Report, Section, TextTable, fields
 from pytest_recall.files.wording import (
-    grid,
     listed,
     one_line,
     p_value,
@@ -64,10 +63,39 @@ def stored_by(arguments: Mapping[str, Any]) -> str:
     return ", ".join(told)
 
 
-def membench_lines(
-    arguments: Arguments, summary: MembenchSummary, problems: Sequence[Trial] = (), kept: str = ""
-) -> Iterator[str]:
-    """Yield the lines for a terminal; `problems` are some of the questions that failed, and `kept` says what is."""
+def membench_sections(
+    arguments: Arguments,
+    summary: MembenchSummary,
+    earlier: Sequence[EarlierAnswers] = (),
+    problems: Sequence[Trial] = (),
+    kept: str = "",
+) -> Iterator[Section]:
+    """Yield what a run of one memory measured, in JSON with all metrics.
+
+    `earlier` says what is of earlier commands, and `kept` the same in words; `problems` are some of the questions that
+    failed.
+    """
+    yield _measured(arguments, summary, earlier, problems, kept)
+    yield ranking_section(summary, arguments.dataset)
+    yield floors_section(summary)
+    yield answer_floors_section(summary)
+    yield _work(arguments.memory, summary)
+
+
+def membench_json(
+    arguments: Arguments, summary: MembenchSummary, earlier: Sequence[EarlierAnswers] = ()
+) -> dict[str, Any]:
+    """Return the same as plain JSON types."""
+    return fields(membench_sections(arguments, summary, earlier))
+
+
+def _measured(
+    arguments: Arguments,
+    summary: MembenchSummary,
+    earlier: Sequence[EarlierAnswers],
+    problems: Sequence[Trial],
+    kept: str,
+) -> Section:
     asked = "all that it holds" if arguments.whole else plural(arguments.k, "passage")
     n = summary.everything.n
     questions = plural(n, "question") if summary.complete else f"{n:,} of {plural(summary.total, 'question')}"
@@ -75,59 +103,74 @@ def membench_lines(
     read = read_by(arguments.reader, arguments.prompt)
     often = f", {summary.repeats} ingests" if summary.repeats > 1 else ""
     stored = stored_by(plain(arguments)) + often
-    yield f"{on}: {questions}, {asked} each, {stored}{read}{kept and f', {kept}'}"
-    yield ""
-    table = summary_table(summary)
-    yield from grid(table.head, table.rows)
-    yield ""
-    if ranking := list(ranking_lines(summary, arguments.dataset)):
-        yield from (*ranking, "")
-    if summary.everything.floors:
-        yield from floor_lines(summary)
-        yield ""
-    if answers := list(answer_floor_lines(summary)):
-        yield from (*answers, "")
-    yield legend([summary])
+    notes = [legend([summary])]
     if unjudged := summary.everything.unjudged:
-        yield (
+        notes.append(
             f"not judged: {plural(unjudged, 'unanswerable question')}, where passages alone do not say whether"
             " it would have abstained"
         )
-    yield from unmeasurable_lines(summary)
+    notes += unmeasurable_lines(summary)
     if failures := summary.everything.failures:
-        yield f"failed, and in no mean: {plural(failures, 'question')}"
-        yield from some([f"{one.case_id}: {one.error}" for one in problems])
+        notes.append(f"failed, and in no mean: {plural(failures, 'question')}")
+        notes += some([f"{one.case_id}: {one.error}" for one in problems])
+    facts = {
+        "version": 1,
+        **plain(arguments),
+        "questions": summary.total,
+        "complete": summary.complete,
+        "kept": {
+            "questions": sum(one.questions for one in earlier),
+            "from": sorted({day for one in earlier for day in one.dates}),
+        },
+        "confidence": 0.95,
+        **groups(summary),
+    }
+    told = f"{on}: {questions}, {asked} each, {stored}{read}{kept and f', {kept}'}"
+    return Section("", [summary_table(summary)], notes, [told], facts=facts)
+
+
+def _work(memory: str, summary: MembenchSummary) -> Section:
+    """Return what it took."""
+    lines = []
     if told := [f"{name} {1000 * value:.1f} ms" for name, value in summary.latency.items() if value is not None]:
-        yield f"latency: {', '.join(told)}"
+        lines.append(f"latency: {', '.join(told)}")
     if summary.ingests:
         tokens = "" if summary.ingest_tokens is None else f" of about {plural(summary.ingest_tokens, 'token')}"
-        yield (
+        lines.append(
             f"ingest: {plural(summary.units, 'unit')}{tokens} in {plural(summary.ingests, 'conversation')},"
             f" in {summary.ingest_seconds:.2f}s{f', {summary.repeats} ingests together' if summary.repeats > 1 else ''}"
         )
-    yield from own_models.usage_lines(arguments.memory, summary)
-    yield from retried_lines(summary)
+    lines += [*own_models.usage_lines(memory, summary), *retried_lines(summary)]
     if summary.readback.trouble:
-        yield f"texts lost or changed: {summary.readback.trouble}"
+        lines.append(f"texts lost or changed: {summary.readback.trouble}")
+    facts = {
+        "recall_seconds": {**summary.latency, "method": METHOD},
+        "ingest": {
+            "conversations": summary.ingests,
+            "units": summary.units,
+            "tokens": summary.ingest_tokens,
+            "seconds": summary.ingest_seconds,
+        },
+        "models": own_models.models_json(memory, summary),
+        "retried": {"requests": summary.retries, "seconds": summary.waited},
+        "readback": asdict(summary.readback),
+    }
+    return Section("", lines=lines, facts=facts)
 
 
-def verdicts(judges: str, count: int, undecided: Mapping[str, str], spends: Mapping[str, Spend]) -> Iterator[str]:
-    """Yield the lines on what `judges` said of so many answers, and what that took; `undecided` ones say why.
+def judged_section(judges: str, count: int, undecided: Mapping[str, str], spends: Mapping[str, Spend]) -> Section:
+    """Return what `judges` said of so many answers, and what that took; `undecided` ones say why.
 
     `spends` are those of each ingest by its name.
     """
-    yield f"judged by {judges}: {plural(count, 'answer')}"
+    lines = [f"judged by {judges}: {plural(count, 'answer')}"]
     if undecided:
-        yield f"no verdict, and in no mean of the judge: {plural(len(undecided), 'answer')}"
-        yield from some([f"{id}: {error}" for id, error in undecided.items()])
-    yield from cost_text.cost_lines(spends)
-
-
-def verdicts_json(judges: str, count: int, undecided: Mapping[str, str], spends: Mapping[str, Spend]) -> dict[str, Any]:
-    """Return the same as plain JSON types."""
+        lines.append(f"no verdict, and in no mean of the judge: {plural(len(undecided), 'answer')}")
+        lines += some([f"{id}: {error}" for id, error in undecided.items()])
     lost = [{"id": id, "error": error} for id, error in undecided.items()]
-    told = cost_text.cost_json(spends)["total"]
-    return {"models": judges, "answers": count, "undecided": lost, "cost": told}
+    cost = cost_text.cost_json(spends)["total"]
+    facts = {"models": judges, "answers": count, "undecided": lost, "cost": cost}
+    return Section("", lines=[*lines, *cost_text.cost_lines(spends)], key="judge", facts=facts)
 
 
 def summary_table(summary: MembenchSummary, name: str = "", *, failed: str = "failed") -> TextTable:
@@ -226,34 +269,6 @@ def _judged(group: CategoryResult) -> int:
 def _partial(summary: MembenchSummary) -> bool:
     groups = (*summary.categories.values(), summary.everything)
     return any(mean.n != _judged(group) for group in groups for name, mean in group.means.items() if name in SHOWN)
-
-
-def membench_json(
-    arguments: Arguments, summary: MembenchSummary, earlier: Sequence[EarlierAnswers] = ()
-) -> dict[str, Any]:
-    """Return the same, with all metrics, as plain JSON types; `earlier` says what is of earlier commands."""
-    return {
-        "version": 1,
-        **plain(arguments),
-        "questions": summary.total,
-        "complete": summary.complete,
-        "kept": {
-            "questions": sum(one.questions for one in earlier),
-            "from": sorted({day for one in earlier for day in one.dates}),
-        },
-        "confidence": 0.95,
-        **groups(summary),
-        "recall_seconds": {**summary.latency, "method": METHOD},
-        "ingest": {
-            "conversations": summary.ingests,
-            "units": summary.units,
-            "tokens": summary.ingest_tokens,
-            "seconds": summary.ingest_seconds,
-        },
-        "models": own_models.models_json(arguments.memory, summary),
-        "retried": {"requests": summary.retries, "seconds": summary.waited},
-        "readback": asdict(summary.readback),
-    }
 
 
 def _group(group: CategoryResult) -> dict[str, Any]:
@@ -427,9 +442,8 @@ def _metric(one: Paired) -> dict[str, Any]:
 HEAD = ("reported by others", "model", "category", "of theirs", "theirs", "ours")
 
 
-def reported_lines(reported: Sequence[Reported], summary: MembenchSummary, *, same_file: bool) -> Iterator[str]:
-    """Yield the lines for a terminal; `same_file` says that ours was asked of the published file, and all of it."""
-    yield "NOT MEASURED HERE: figures from papers, by other models, prompts and judges than ours"
+def reported_section(reported: Sequence[Reported], summary: MembenchSummary, *, same_file: bool) -> Section:
+    """Return what papers report; `same_file` says that ours was asked of the published file, and all of it."""
     rows = [
         (
             f"{one.system} [{_number(one, reported)}]",
@@ -441,20 +455,18 @@ def reported_lines(reported: Sequence[Reported], summary: MembenchSummary, *, sa
         )
         for one in reported
     ]
-    yield from grid(HEAD, rows)
+    notes = [f"[{number}] {source}" for number, source in enumerate(_sources(reported), start=1)]
     if not same_file:
-        yield "ours are of another file, or of a part of it, so that no two figures are of the same questions"
-    for number, source in enumerate(_sources(reported), start=1):
-        yield f"[{number}] {source}"
-
-
-def reported_json(reported: Sequence[Reported], summary: MembenchSummary, *, same_file: bool) -> dict[str, Any]:
-    """Return the same as plain JSON types."""
+        notes.insert(
+            0, "ours are of another file, or of a part of it, so that no two figures are of the same questions"
+        )
     figures = [
         {**one._asdict(), "category": one.category or None, "measured_here": False, "ours": _plain(_mean(one, summary))}
         for one in reported
     ]
-    return {"same_file": same_file, "figures": figures}
+    told = "NOT MEASURED HERE: figures from papers, by other models, prompts and judges than ours"
+    facts = {"same_file": same_file, "figures": figures}
+    return Section("", [TextTable("", HEAD, rows)], notes, [told], key="published", facts=facts)
 
 
 def _mean(one: Reported, summary: MembenchSummary) -> Mean | None:

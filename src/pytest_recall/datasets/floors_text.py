@@ -1,15 +1,15 @@
-"""Render a memory's retrieval beside its floors and its ceiling, as terminal lines and JSON."""
+"""Render a memory's retrieval beside its floors and its ceiling, as sections."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.membench import RECALL, ROWS, CategoryResult, MembenchSummary
 from pytest_recall.datasets.own_answer_floors import ROWS as ANSWER_ROWS
 from pytest_recall.datasets.ranking_text import interval_cell
-from pytest_recall.files.wording import grid, listed
+from pytest_recall.files.sections import Section, TextTable
+from pytest_recall.files.wording import listed
 from pytest_recall.metrics.floors import FULL, LAST, ORACLE, RANDOM, UNTELLING
 
 COLUMNS = (RANDOM, LAST, ORACLE)
@@ -30,8 +30,10 @@ ANSWERS_MEANING = f"{', '.join(ANSWER_ROWS)}: every question is answered with th
 UNTELLING_ANSWERS = f"{UNTELLING}, as answers that are all alike are about as good"
 
 
-def floor_lines(summary: MembenchSummary) -> Iterator[str]:
-    """Yield the lines of a table by category, and what does not discriminate, where floors were measured."""
+def floors_section(summary: MembenchSummary) -> Section:
+    """Return a table by category, and what does not discriminate; nothing where no floors were measured."""
+    if not summary.everything.floors:
+        return Section("")
     groups = {**summary.categories, "all": summary.everything}
     groups = {name: group for name, group in groups.items() if RECALL in group.means}
     columns = (f"{category_title(name)} ({group.means[RECALL].n:,})" for name, group in groups.items())
@@ -47,19 +49,19 @@ def floor_lines(summary: MembenchSummary) -> Iterator[str]:
         for name in ROWS
         if name in summary.everything.floors
     ]
-    yield from grid(head, [own, *rows])
-    yield MEANING
+    notes = [MEANING]
     if FULL in summary.everything.floors:
-        yield f"{FULL}: all that the memory was told, which is no more than it returned for a question"
+        notes.append(f"{FULL}: all that the memory was told, which is no more than it returned for a question")
     if untelling := summary.untelling:
-        yield f"{UNTELLING}, as a floor finds about as much: {listed(untelling)}"
+        notes.append(f"{UNTELLING}, as a floor finds about as much: {listed(untelling)}")
+    return Section("", [TextTable("", head, [own, *rows])], notes)
 
 
-def answer_floor_lines(summary: MembenchSummary) -> Iterator[str]:
-    """Yield the same of answers that the memory gave by itself, where there are such."""
+def answer_floors_section(summary: MembenchSummary) -> Section:
+    """Return the same of answers that the memory gave by itself, where there are such."""
     metric = summary.everything.answer_metric
     if metric is None:
-        return
+        return Section("")
     groups = {**summary.categories, "all": summary.everything}
     groups = {name: group for name, group in groups.items() if metric in group.means}
     columns = (f"{category_title(name)} ({group.means[metric].n:,})" for name, group in groups.items())
@@ -67,10 +69,9 @@ def answer_floor_lines(summary: MembenchSummary) -> Iterator[str]:
     for name in ANSWER_ROWS:
         cells = (group.answer_floors.get(name, {}).get(metric) for group in groups.values())
         rows.append((name, *("–" if value is None else f"{value:.2f}" for value in cells)))
-    yield from grid((ANSWERS[metric], *columns), rows)
-    yield ANSWERS_MEANING
-    if untelling := summary.untelling_answers:
-        yield f"{UNTELLING_ANSWERS}: {listed(untelling)}"
+    untelling = summary.untelling_answers
+    notes = [ANSWERS_MEANING, *([f"{UNTELLING_ANSWERS}: {listed(untelling)}"] if untelling else ())]
+    return Section("", [TextTable("", (ANSWERS[metric], *columns), rows)], notes)
 
 
 def floor_cell(group: CategoryResult, name: str) -> str:

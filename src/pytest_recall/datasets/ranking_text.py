@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.membench import MembenchSummary
-from pytest_recall.files.sections import TextTable
-from pytest_recall.files.wording import grid
+from pytest_recall.files.sections import Section, TextTable
 from pytest_recall.metrics.intervals import Mean
 
 _NDCG = "ndcg_at_k"
@@ -20,8 +19,8 @@ def ranked_for(dataset: str) -> dict[str, str]:
     return RANKED if dataset == "longmemeval" else {_NDCG: RANKED[_NDCG]}
 
 
-def ranking_lines(summary: MembenchSummary, dataset: str) -> Iterator[str]:
-    """Yield the lines of the table, a row for each category; nothing where none was measured."""
+def ranking_section(summary: MembenchSummary, dataset: str) -> Section:
+    """Return the table with a row for each category; nothing where none was measured."""
     groups = {**summary.categories, "all": summary.everything}
     names = ranked_for(dataset)
     rows = [
@@ -33,8 +32,7 @@ def ranking_lines(summary: MembenchSummary, dataset: str) -> Iterator[str]:
         for category, group in groups.items()
         if _NDCG in group.means
     ]
-    if rows:
-        yield from grid(("by rank", "n", *names.values()), rows)
+    return Section("", [TextTable("", ("by rank", "n", *names.values()), rows)] if rows else [])
 
 
 def ranking_table(memories: Sequence[tuple[str, MembenchSummary]], dataset: str) -> TextTable | None:

@@ -1,9 +1,8 @@
-"""Render a reader's answers from a memory beside those from floors and the ceiling, as terminal lines and JSON."""
+"""Render a reader's answers from a memory beside those from floors and the ceiling, as a section."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.datasets_text import SHOWN, groups
@@ -11,7 +10,8 @@ from pytest_recall.datasets.membench import ANSWER_METRICS, MembenchSummary
 from pytest_recall.datasets.ranking_text import interval_cell
 from pytest_recall.datasets.reader_floors import NO_EVIDENCE
 from pytest_recall.datasets.reading_text import reading_cells
-from pytest_recall.files.wording import grid, listed, plural
+from pytest_recall.files.sections import Section, TextTable
+from pytest_recall.files.wording import listed, plural
 from pytest_recall.metrics.floors import FLOORS, UNTELLING, discriminates
 from pytest_recall.metrics.intervals import Mean
 from pytest_recall.trials import cost_text
@@ -28,14 +28,20 @@ def metric_of_answers(summary: MembenchSummary) -> str | None:
     return next((name for name in ANSWER_METRICS if name in summary.everything.means), None)
 
 
-def answer_floor_lines(memory: MembenchSummary, floors: Mapping[str, MembenchSummary], spent: Spend) -> Iterator[str]:
-    """Yield the table of the answers by category, with the floors by their name, and what does not discriminate.
+def reader_floors_section(memory: MembenchSummary, floors: Mapping[str, MembenchSummary], spent: Spend) -> Section:
+    """Return the table of the answers by category, with the floors by their name, and what does not discriminate.
 
-    `spent` is what all calls about the floors came to.
+    `spent` is what all calls about the floors came to. JSON has all metrics.
     """
     metric = metric_of_answers(memory)
+    cost = cost_text.cost_json({"": spent})["total"]
+    telling = {} if metric is None else _told(memory, floors, metric)
+    found = {name: groups(one) for name, one in floors.items()}
+    section = Section(
+        "", key="answer_floors", facts={"metric": metric, "discriminates": telling, **found, "cost": cost}
+    )
     if metric is None:
-        return
+        return section
     shown = _means(memory, metric)
     columns = (f"{category_title(name)} ({mean.n:,})" for name, mean in shown.items())
     rows = []
@@ -43,27 +49,18 @@ def answer_floor_lines(memory: MembenchSummary, floors: Mapping[str, MembenchSum
         means = _means(one, metric)
         cells = (interval_cell(means.get(category)) for category in shown)
         rows.append((name, *cells, *reading_cells(one.everything.reading)))
-    yield from grid((SHOWN[metric], *columns, "read", "written", "cost"), rows)
-    yield MEANING
+    notes = [MEANING]
     for name, one in floors.items():
         if unknown := one.everything.unjudged:
-            yield f"{name}: {NO_EVIDENCE}, and nothing was asked: {plural(unknown, 'question')}"
+            notes.append(f"{name}: {NO_EVIDENCE}, and nothing was asked: {plural(unknown, 'question')}")
         if failures := one.everything.failures + one.everything.unread:
-            yield f"{name}: no answer, and in no mean: {plural(failures, 'question')}"
-    untelling = [category_title(name) for name, told in _told(memory, floors, metric).items() if told is False]
-    if untelling:
-        yield f"{UNTELLING}, as answers from a floor are about as good: {listed(untelling)}"
+            notes.append(f"{name}: no answer, and in no mean: {plural(failures, 'question')}")
+    if untelling := [category_title(name) for name, told in telling.items() if told is False]:
+        notes.append(f"{UNTELLING}, as answers from a floor are about as good: {listed(untelling)}")
     if spent.calls:
-        yield f"calls about the floors: {spent.calls:,}, cost {cost_text.price(spent.recording)}"
-
-
-def answer_floors_json(memory: MembenchSummary, floors: Mapping[str, MembenchSummary], spent: Spend) -> dict[str, Any]:
-    """Return the same as plain JSON types, with all metrics."""
-    metric = metric_of_answers(memory)
-    told = {} if metric is None else _told(memory, floors, metric)
-    cost = cost_text.cost_json({"": spent})["total"]
-    found = {name: groups(one) for name, one in floors.items()}
-    return {"metric": metric, "discriminates": told, **found, "cost": cost}
+        notes.append(f"calls about the floors: {spent.calls:,}, cost {cost_text.price(spent.recording)}")
+    table = TextTable("", (SHOWN[metric], *columns, "read", "written", "cost"), rows)
+    return section._replace(tables=[table], notes=notes)
 
 
 def _told(memory: MembenchSummary, floors: Mapping[str, MembenchSummary], metric: str) -> dict[str, bool | None]:

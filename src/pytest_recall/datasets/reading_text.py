@@ -1,11 +1,12 @@
-"""Render what a reader is asked and what its answers took, as terminal lines and JSON."""
+"""Render what a reader is asked and what its answers took, as sections."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_recall.datasets.membench import CategoryResult, ReadingCost
+from pytest_recall.files.sections import Section
 from pytest_recall.files.wording import dollars, one_line, plural, some
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import Spend
@@ -29,25 +30,20 @@ def reading_cells(one: ReadingCost) -> tuple[str, str, str]:
     return read, written, cost_text.UNKNOWN if one.usd is None else dollars(one.usd)
 
 
-def reading_lines(
+def reading_section(
     reader: str, group: CategoryResult, unread: Sequence[Trial], spends: Mapping[str, Spend]
-) -> Iterator[str]:
-    """Yield the lines on the answers of a reader, on the questions without one, and on what its calls came to.
+) -> Section:
+    """Return what is known of the answers of a reader, of questions without one, and what its calls came to.
 
     `spends` are those of each ingest by its name.
     """
-    yield MEANING
-    yield f"answered by {reader}: {plural(group.reading.answers, 'question')}"
+    lines = [MEANING, f"answered by {reader}: {plural(group.reading.answers, 'question')}"]
     if unread:
-        yield f"no answer of the reader, and in no mean of answers: {plural(len(unread), 'question')}"
-        yield from some([one_line(f"{one.case_id}: {one.error}", 300) for one in unread])
-    yield from cost_text.cost_lines(spends)
-
-
-def readings_json(unread: Sequence[Trial], spends: Mapping[str, Spend]) -> dict[str, Any]:
-    """Return the same as plain JSON types."""
+        lines.append(f"no answer of the reader, and in no mean of answers: {plural(len(unread), 'question')}")
+        lines += some([one_line(f"{one.case_id}: {one.error}", 300) for one in unread])
     lost = [{"id": one.case_id, "error": one.error} for one in unread]
-    return {"unread": lost, "cost": cost_text.cost_json(spends)["total"]}
+    facts = {"unread": lost, "cost": cost_text.cost_json(spends)["total"]}
+    return Section("", lines=[*lines, *cost_text.cost_lines(spends)], key="reading", facts=facts)
 
 
 def reading_json(group: CategoryResult) -> dict[str, Any]:
@@ -59,8 +55,7 @@ def reading_json(group: CategoryResult) -> dict[str, Any]:
     return {"reading": {**told, "input_tokens": one.read, "output_tokens": one.written, "usd": one.usd}}
 
 
-def prompt_lines(reader: str, prompt: str, text: str) -> Iterator[str]:
-    """Yield what a reader is told before the question."""
-    yield f"{reader} answers from what a memory finds, by the prompt {prompt}:"
-    yield ""
-    yield from (f"  {line}".rstrip() for line in text.splitlines())
+def prompt_section(reader: str, prompt: str, text: str) -> Section:
+    """Return what a reader is told before the question."""
+    told = f"{reader} answers from what a memory finds, by the prompt {prompt}"
+    return Section(told, lines=[f"  {line}".rstrip() for line in text.splitlines()])

@@ -1,19 +1,21 @@
-"""Render what a memory came to after each of several ingests, as terminal lines and JSON."""
+"""Render what a memory came to after each of several ingests, as a section."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from pytest_recall.datasets.datasets_text import SHOWN
 from pytest_recall.datasets.membench import MembenchSummary
 from pytest_recall.datasets.repeats import Ingest, RepeatedResult
-from pytest_recall.files.wording import grid
+from pytest_recall.files.sections import Section, TextTable
 from pytest_recall.trials.cost_text import cost_json
 
 
-def ingest_lines(result: RepeatedResult, summary: MembenchSummary) -> Iterator[str]:
-    """Yield the table of the ingests, a row for each, with the standard deviation of their means."""
+def ingests_section(result: RepeatedResult, summary: MembenchSummary) -> Section:
+    """Return the table of the ingests, a row for each, with the standard deviation of their means.
+
+    In JSON they have what the calls about each ingest came to.
+    """
     group = summary.everything
     spreads = {name: group.spreads[name] for name in SHOWN if name in group.spreads}
     rows = [
@@ -27,18 +29,16 @@ def ingest_lines(result: RepeatedResult, summary: MembenchSummary) -> Iterator[s
     ]
     if len(rows) > 1:
         rows.append(("SD", "", "", *(_cell(spread.deviation) for spread in spreads.values())))
-    yield from grid(("ingest", "n", "failed", *(SHOWN[name] for name in spreads)), rows)
+    table = TextTable("", ("ingest", "n", "failed", *(SHOWN[name] for name in spreads)), rows)
+    notes: list[str] = []
     if len(rows) < 2:
-        yield "of a single ingest nothing is known of others, and no interval has it in"
+        notes = ["of a single ingest nothing is known of others, and no interval has it in"]
     elif not result.complete:
-        yield "SD: over the questions that were asked after each of these ingests"
+        notes = ["SD: over the questions that were asked after each of these ingests"]
     elif all(spread.deviation == 0 for spread in spreads.values()):
-        yield "all ingests have the same means: this memory stores equal texts in the same way"
-
-
-def ingests_json(result: RepeatedResult) -> dict[str, Any]:
-    """Return the same as plain JSON types, with what the calls about each ingest came to."""
-    return {"repeat": result.wanted, "complete": result.complete, "repeats": list(map(_ingest, result.ingests))}
+        notes = ["all ingests have the same means: this memory stores equal texts in the same way"]
+    facts = {"repeat": result.wanted, "complete": result.complete, "repeats": list(map(_ingest, result.ingests))}
+    return Section("", [table], notes, facts=facts)
 
 
 def _ingest(one: Ingest) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pytest_recall.datasets import floors_text
@@ -40,7 +40,7 @@ from pytest_recall.datasets.ranking_text import ranking_table
 from pytest_recall.datasets.reading_text import HEAD as READING
 from pytest_recall.datasets.reading_text import MEANING, read_by, reading_cells
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.sections import Section, TextTable
+from pytest_recall.files.sections import Report, Section, TextTable, fields
 from pytest_recall.files.wording import listed, one_line, percent, plural
 from pytest_recall.memory.selector import title
 from pytest_recall.metrics.floors import UNTELLING
@@ -243,17 +243,27 @@ def _n(one: MemoryRun, category: str) -> int:
     return one.summary.categories[category].n if category in one.summary.categories else 0
 
 
-def several_json(runs: Sequence[MemoryRun], compared: Sequence[BenchComparison | str]) -> dict[str, Any]:
-    """Return the same as plain JSON types; a comparison that cannot be made is its reason."""
-    return {
-        "version": 1,
-        "memories": [
-            {
-                **membench_json(one.arguments, one.summary, [one.earlier]),
-                "cost": cost_json({"": one.contents.spend})["total"],
-            }
-            for one in runs
-        ],
-        "level": LEVEL,
-        "against_first": [one if isinstance(one, str) else comparison_json(one) for one in compared],
-    }
+def several_report(
+    runs: Sequence[MemoryRun],
+    compared: Sequence[BenchComparison | str],
+    floors: Mapping[str, Section],
+    broken: Mapping[str, str],
+) -> Report:
+    """Return the table of the runs, and the `floors` of their answers by memory; `broken` memories have their reason.
+
+    A comparison that cannot be made is its reason in JSON.
+    """
+    memories = [
+        {
+            **membench_json(one.arguments, one.summary, [one.earlier]),
+            "cost": cost_json({"": one.contents.spend})["total"],
+            **fields([floors.get(one.arguments.memory, Section(""))]),
+        }
+        for one in runs
+    ]
+    against = [one if isinstance(one, str) else comparison_json(one) for one in compared]
+    facts = {"version": 1, "memories": memories, "level": LEVEL, "against_first": against}
+    facts |= {"broken": dict(broken)} if broken else {}
+    tables = [several_section(runs, compared)] if runs else []
+    beside = [one._replace(title=name) for name, one in floors.items()]
+    return Report(plural(len(runs), "memory system"), [*tables, *beside], facts)

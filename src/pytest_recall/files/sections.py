@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from pytest_recall.files.wording import cell, grid, markdown_grid, prose
@@ -31,7 +32,7 @@ class Section(NamedTuple):
     snippet: Sequence[str] = ()
     """Lines to copy into a file."""
     key: str = ""
-    """The field of JSON that has the facts; empty for a section without any."""
+    """The field of JSON that has the facts; empty where they are fields themselves, or there are none."""
     facts: Any = None
     """The same as plain JSON types; None where nothing is known."""
     brief: bool = False
@@ -53,14 +54,22 @@ class Report(NamedTuple):
     """The same as plain JSON types."""
 
 
-def report_lines(report: Report) -> Iterator[str]:
-    """Yield the sections of a report for a terminal, with an empty line between them."""
-    for number, section in enumerate(one for one in report.sections if one.is_shown):
+def fields(sections: Iterable[Section]) -> dict[str, Any]:
+    """Return the facts of sections as fields of JSON."""
+    plain: dict[str, Any] = {}
+    for section in sections:
+        plain |= {section.key: section.facts} if section.key else section.facts or {}
+    return plain
+
+
+def report_lines(sections: Iterable[Section]) -> Iterator[str]:
+    """Yield sections for a terminal; they are apart by empty lines, and so are the blocks of each."""
+    for number, section in enumerate(one for one in sections if one.is_shown):
         if number:
             yield ""
         if section.title:
             yield f"{section.title}:"
-        yield from terminal_body(section)
+        yield from _apart(_blocks(section))
 
 
 def report_markdown(report: Report) -> str:
@@ -73,17 +82,6 @@ def report_markdown(report: Report) -> str:
     return "\n".join(lines)
 
 
-def section_lines(section: Section) -> Iterator[str]:
-    """Yield a section with its title, for a terminal."""
-    yield section.title
-    if section.lines:
-        yield from ("", *section.lines)
-    for table in section.tables:
-        yield from ("", *_titled(table))
-    if section.notes or section.snippet:
-        yield from ("", *section.notes, *section.snippet)
-
-
 def terminal_body(section: Section, *, brief: bool = False) -> Iterator[str]:
     """Yield a section without its title and without empty lines, for a terminal.
 
@@ -91,23 +89,25 @@ def terminal_body(section: Section, *, brief: bool = False) -> Iterator[str]:
     """
     if brief and section.brief:
         yield from section.lines[:1]
-        return
-    yield from section.lines
-    for table in section.tables:
-        yield from _titled(table)
-    yield from section.notes
-    yield from section.snippet
+    else:
+        yield from chain.from_iterable(_blocks(section))
 
 
-def _titled(table: TextTable) -> Iterator[str]:
-    if table.name:
-        yield table.name
-    yield from grid(table.head, table.rows, table.texts)
+def _blocks(section: Section) -> list[Sequence[str]]:
+    return [section.lines, *map(_titled, section.tables), [*section.notes, *section.snippet]]
+
+
+def _titled(table: TextTable) -> list[str]:
+    return [*([table.name] if table.name else ()), *grid(table.head, table.rows, table.texts)]
 
 
 def markdown_body(section: Section) -> Iterator[str]:
     """Yield a section without its title as Markdown; its blocks are apart by empty lines."""
-    blocks = [_items(section.lines), *map(_markdown_table, section.tables), _items(section.notes), _fenced(section)]
+    tables = map(_markdown_table, section.tables)
+    yield from _apart([_items(section.lines), *tables, _items(section.notes), _fenced(section)])
+
+
+def _apart(blocks: Iterable[Sequence[str]]) -> Iterator[str]:
     for number, block in enumerate(filter(None, blocks)):
         yield from block if number == 0 else ("", *block)
 

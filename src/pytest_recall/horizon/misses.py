@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pytest_recall.files.wording import grid, one_line, plural
+from pytest_recall.files.sections import Report, Section, TextTable
+from pytest_recall.files.wording import one_line, plural
 from pytest_recall.horizon.evaluation import CheckpointTrial
 from pytest_recall.horizon.retrieval import days_of, handed_of
 
@@ -50,47 +52,37 @@ def missed_days(asked: Iterable[tuple[str, CheckpointTrial]]) -> tuple[list[Miss
     return found, measured
 
 
-def missed_days_lines(found: Sequence[MissedDays], shown: int, measured: int) -> Iterator[str]:
-    """Yield what was missed in `measured` answers: how often by category, and the first `shown` in full."""
-    yield f"{len(found):,} of {plural(measured, 'answer')} without all of their relevant days"
-    counts: dict[str, int] = {}
-    for one in found:
-        counts[one.asked.question.category] = counts.get(one.asked.question.category, 0) + 1
-    if counts:
-        yield ""
-        yield from grid(("category", "answers"), [(name, f"{n:,}") for name, n in sorted(counts.items())])
-    for one in found[:shown]:
-        question = one.asked.question
-        yield ""
-        yield one_line(f"{one.label}/{question.id} ({question.category}): {question.question}", 300)
-        yield f"  reference: {one_line(question.answer, 200)}"
-        yield f"  absent: {', '.join(f'day {day}' for day in one.absent)}"
-        for rank, passage in enumerate(one.instead, start=1):
-            mark = "+" if passage["relevant"] else " "
-            score = "" if passage["score"] is None else f"{passage['score']:.3f} "
-            told = f"[{passage['id']}] {score}{passage['text']}"
-            yield f"  {mark}{rank:>5}  {one_line(told, _PASSAGE)}"
-    if len(found) > shown:
-        yield ""
-        yield f"… and {len(found) - shown:,} more; --limit shows more of them, --json all"
+def missed_days_report(found: Sequence[MissedDays], shown: int, measured: int) -> Report:
+    """Return what was missed in `measured` answers: how often by category, and the first `shown` in full."""
+    told = f"{len(found):,} of {plural(measured, 'answer')} without all of their relevant days"
+    counts = sorted(Counter(one.asked.question.category for one in found).items())
+    tables = [TextTable("", ("category", "answers"), [(name, f"{n:,}") for name, n in counts])] if counts else []
+    more = [f"… and {len(found) - shown:,} more; --limit shows more of them, --json all"] if len(found) > shown else []
+    every = [Section("", lines=list(_lines(one))) for one in found[:shown]]
+    plain = {"version": 1, "answers": measured, "missed": [_plain(one) for one in found]}
+    return Report(told, [Section("", tables, lines=[told]), *every, Section("", lines=more)], plain)
 
 
-def missed_days_json(found: Sequence[MissedDays], measured: int) -> dict[str, Any]:
-    """Return the same as plain JSON types, all of it."""
+def _lines(one: MissedDays) -> Iterator[str]:
+    question = one.asked.question
+    yield one_line(f"{one.label}/{question.id} ({question.category}): {question.question}", 300)
+    yield f"  reference: {one_line(question.answer, 200)}"
+    yield f"  absent: {', '.join(f'day {day}' for day in one.absent)}"
+    for rank, passage in enumerate(one.instead, start=1):
+        mark = "+" if passage["relevant"] else " "
+        score = "" if passage["score"] is None else f"{passage['score']:.3f} "
+        told = f"[{passage['id']}] {score}{passage['text']}"
+        yield f"  {mark}{rank:>5}  {one_line(told, _PASSAGE)}"
+
+
+def _plain(one: MissedDays) -> dict[str, Any]:
     return {
-        "version": 1,
-        "answers": measured,
-        "missed": [
-            {
-                "checkpoint": one.label,
-                "id": one.asked.question.id,
-                "category": one.asked.question.category,
-                "question": one.asked.question.question,
-                "reference": one.asked.question.answer,
-                "relevantDays": list(one.asked.question.relevant_days),
-                "absentDays": list(one.absent),
-                "instead": list(one.instead),
-            }
-            for one in found
-        ],
+        "checkpoint": one.label,
+        "id": one.asked.question.id,
+        "category": one.asked.question.category,
+        "question": one.asked.question.question,
+        "reference": one.asked.question.answer,
+        "relevantDays": list(one.asked.question.relevant_days),
+        "absentDays": list(one.absent),
+        "instead": list(one.instead),
     }

@@ -6,10 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_recall.files.sections import TextTable
-from pytest_recall.files.wording import grid, plural
-from pytest_recall.horizon import report_text as told
-from pytest_recall.horizon.aggregates import usd
+from pytest_recall.files.sections import Section, report_lines
+from pytest_recall.files.wording import plural
 from pytest_recall.horizon.evaluation import MOST, Points
 from pytest_recall.horizon.picture_data import (
     FEW_CELL,
@@ -22,19 +20,16 @@ from pytest_recall.horizon.picture_data import (
     heatmap,
     sizes,
 )
-from pytest_recall.horizon.published import PublishedRun, Stop
+from pytest_recall.horizon.published import PublishedRun
 from pytest_recall.horizon.question import CATEGORIES
-from pytest_recall.horizon.report_text import value
-from pytest_recall.horizon.result import facts, judged_alike, since, unfinished
-from pytest_recall.horizon.retrieval_text import INDISTINCT, LEXICAL, lead
+from pytest_recall.horizon.report_text import pairing_section, run_sections, value
+from pytest_recall.horizon.retrieval_text import INDISTINCT, lead
 from pytest_recall.horizon.statistics import (
     NO_POINTS,
     AskedQuestion,
-    PointMeans,
     QuestionHistory,
     RunStatistics,
     histories,
-    pairing,
     report,
 )
 from pytest_recall.metrics.clustered import Clustered
@@ -366,14 +361,10 @@ def page(run: PublishedRun, journal: str, base: PublishedRun | None = None, stam
 def lines(run: PublishedRun, base: PublishedRun | None = None) -> Iterator[str]:
     """Yield what the page says first of a run, for a terminal: how far it has come, and each checkpoint."""
     found = report(run)
-    values = _values(run, found, histories(run, base), [], base)
-    yield values["subtitle"]
-    yield from filter(None, (values["verdict"], values["partial"], values["unmeasured"], *values["lost"]))
-    yield "; ".join(f"{name}: {value}" for name, value in values["facts"])
-    yield ""
-    yield from grid(values["checkpoints"].head, values["checkpoints"].rows)
-    if base is not None:
-        yield from ("", f"{run.name} against {base.name}", *values["against"]["told"])
+    about, missing, *figures = run_sections(run, found)
+    first = Section("", lines=[_subtitle(run, found), verdict(found), *missing.lines, *about.lines])
+    checkpoints = [one for one in figures if one.key == "checkpoints"]
+    yield from report_lines([first, *checkpoints, *_against(run, base)])
 
 
 def verdict(found: RunStatistics) -> str:
@@ -397,29 +388,18 @@ def _values(
     labels: Sequence[str],
     base: PublishedRun | None,
 ) -> dict[str, Any]:
-    pointed = found.retrieval is None or found.everything.points.n > 0
-    partial = unfinished(run)
+    about, missing, *figures = run_sections(run, found)
     counts = Counter(asked.outcome for one in every for asked in one.asked)
     return {
         "title": f"{run.name}: {verdict(found)}",
         "verdict": verdict(found),
-        "subtitle": ", ".join(filter(None, (run.name, found.adapter, " and ".join(run.personas)))),
-        "partial": partial and f"Partial: {partial}{since(run)}",
-        "unmeasured": "" if found.measured else told.UNMEASURED if found.everything.points.n else LEXICAL,
-        "lost": list(told.lost(found)),
-        "facts": [(name, value) for name, value in facts(run) if name != "not over"],
+        "subtitle": _subtitle(run, found),
+        "about": about.lines,
+        "missing": missing.lines,
         "counts": [(name, SYMBOLS[name], counts[name]) for name in SYMBOLS if counts[name]],
         "answers": f"{plural(sum(counts.values()), 'answer')} to {plural(len(every), 'question')}",
         "symbols": SYMBOLS,
-        "tables": list(told.tables(found)),
-        "star": told.STAR if any(one.few for one in (found.everything, *found.categories.values())) else "",
-        "by_question": told.BY_QUESTION,
-        "findings": list(told.findings(found)),
-        "checkpoints": TextTable(
-            "Scores by checkpoint",
-            ("checkpoint", "days", *(told.head(found.measured)[1:] if pointed else ("asked",)), "no points", "cost"),
-            [_checkpoint(stop, of if pointed else None) for stop, (*_, of) in zip(run.stops, found.stops, strict=True)],
-        ),
+        "sections": [one for one in figures if one.is_shown],
         "third": [(one, asked) for one in every for asked in one.asked if asked.evaluation.points is None],
         "leaks": [(name, _those(every, name)) for name in ("leaked", "withheld")],
         "facets": list(_facets(every, labels)),
@@ -429,13 +409,8 @@ def _values(
     }
 
 
-def _checkpoint(stop: Stop, of: PointMeans | None) -> tuple[str, ...]:
-    cost = usd(stop.evaluations)
-    lost = sum(one.points is None for one in stop.evaluations)
-    asked = (stop.label, f"{len(stop.evaluations):,}")
-    label, *rest = asked if of is None else told.row(stop.label, of, stop.measured)
-    price = "unknown" if cost is None or not stop.evaluations else f"${cost:,.4f}"
-    return (label, f"{stop.days:,}", *rest, f"{lost:,}", price)
+def _subtitle(run: PublishedRun, found: RunStatistics) -> str:
+    return ", ".join(filter(None, (run.name, found.adapter, " and ".join(run.personas))))
 
 
 def _those(every: Iterable[QuestionHistory], kind: str) -> list[tuple[QuestionHistory, str]]:
@@ -493,8 +468,5 @@ def _points(asked: AskedQuestion | None) -> tuple[str, str]:
     return (SYMBOLS[NO_POINTS] if points is None else str(points.composite)), asked.outcome.replace(" ", "-")
 
 
-def _against(run: PublishedRun, base: PublishedRun | None) -> dict[str, Any] | None:
-    if base is None:
-        return None
-    both = pairing(base, run)
-    return {"base": base.name, "head": run.name, "told": list(told.pairing(both, judged_alike(base, run)))}
+def _against(run: PublishedRun, base: PublishedRun | None) -> list[Section]:
+    return [] if base is None else [pairing_section(base, run)]

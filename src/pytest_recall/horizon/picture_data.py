@@ -1,4 +1,4 @@
-"""Compute what a picture of a run shows, cell by cell; `horizon/pictures.py` draws it."""
+"""Compute what a picture of a run shows, cell by cell; `heatmap_svg.py` and `curve_svg.py` draw it."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ nothing though questions were possible, nothing since none was, nothing and no f
 alone, or answers of which no one has measured it."""
 Colors = Literal["safe", "published"]
 """A palette: one that colour-blind people can tell apart as well, or that of Recall Bench."""
-DRAWN_BY = "pytest-recall"
-"""What the metadata of each picture says, so that one of ours is told from another file of its name."""
 FEW_CELL = 5
 """Of fewer answers a cell is marked."""
 MOST_SHARE = 0.5

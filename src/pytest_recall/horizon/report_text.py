@@ -1,28 +1,21 @@
-"""Render the report of long-horizon runs for terminals, as Markdown and as JSON."""
+"""The figures of long-horizon runs, each as one section: a further figure is a further section here.
+
+The terminal, Markdown, the HTML page and JSON all render these.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
-from pytest_recall.files.sections import TextTable
-from pytest_recall.files.wording import cell, grid, listed, markdown_grid, plural
-from pytest_recall.horizon.published import PublishedRun
-from pytest_recall.horizon.result import facts, judged_alike, unfinished
-from pytest_recall.horizon.retrieval_text import (
-    CATEGORY_HEAD,
-    FLOOR_HEAD,
-    LEXICAL,
-    STOP_HEAD,
-    category_rows,
-    floor_rows,
-    headline,
-    remarks,
-    stop_rows,
-    unpointed,
-)
-from pytest_recall.horizon.retrieval_text import as_json as retrieval_json
-from pytest_recall.horizon.statistics import DAYS, FEW, Pairing, PointMeans, RunStatistics
+from pytest_recall.files.sections import Report, Section, TextTable, fields
+from pytest_recall.files.wording import listed, plural
+from pytest_recall.horizon.aggregates import usd
+from pytest_recall.horizon.published import PublishedRun, Stop
+from pytest_recall.horizon.result import facts, judged_alike, since, unfinished
+from pytest_recall.horizon.retrieval_text import LEXICAL, retrieval_section, unpointed
+from pytest_recall.horizon.statistics import DAYS, FEW, PointMeans, RunStatistics, pairing, report
 from pytest_recall.metrics.clustered import Clustered
 
 _MARK = " *"
@@ -37,169 +30,223 @@ FAILURES = {
 }
 
 
-def lines(
-    reports: Sequence[RunStatistics],
-    pairings: Sequence[Pairing],
-    runs: Sequence[PublishedRun],
-    *,
-    markdown: bool = False,
-) -> Iterator[str]:
-    """Yield what `runs` show, one after the other, and then the first side by side with each other one."""
-    for one, run in zip(reports, runs, strict=True):
-        yield from _run(one, run, markdown)
-        yield ""
-    for both, run in zip(pairings, runs[1:], strict=True):
-        yield from _pairing(both, judged_alike(runs[0], run), markdown)
-        yield ""
-    yield _text(BY_QUESTION, markdown)
-    if any(scores.few for one in reports for scores in one.categories.values()):
-        yield _text(STAR, markdown)
+def horizon_report(runs: Sequence[PublishedRun]) -> Report:
+    """Return what `runs` show, one after the other, and then the first side by side with each other one.
+
+    In JSON shares are from 0 to 1, and slopes for each 100 days.
+    """
+    every = [list(run_sections(run, report(run))) for run in runs]
+    pairs = [pairing_section(runs[0], run) for run in runs[1:]]
+    plain = {
+        "version": 1,
+        "confidence": 0.95,
+        "runs": [fields(sections) for sections in every],
+        "pairings": [one.facts for one in pairs],
+    }
+    return Report("Recall report of long-horizon runs", [*chain.from_iterable(every), *pairs], plain)
 
 
-def _run(one: RunStatistics, run: PublishedRun, markdown: bool) -> Iterator[str]:
-    title = f"{one.name}: {one.adapter}" if one.adapter else one.name
-    yield f"## {cell(title)}" if markdown else title
-    if markdown:
-        yield ""
+def run_sections(run: PublishedRun, one: RunStatistics) -> Iterator[Section]:
+    """Yield what a run is, what is missing of it, and then its figures."""
+    yield _about(run, one)
+    yield _missing(run, one)
+    yield retrieval_section(one.retrieval)
+    yield _scores(one)
+    yield _checkpoints(run, one)
+    yield _over_the_days(one)
+    yield _judging(one)
+    yield _boundaries(one)
+
+
+def _about(run: PublishedRun, one: RunStatistics) -> Section:
     # Points say nothing without who gave them.
-    yield _text("; ".join(f"{name}: {value}" for name, value in facts(run)), markdown)
-    yield ""
-    for found in tables(one):
-        yield from markdown_grid(found.head, found.rows) if markdown else grid(found.head, found.rows)
-        yield ""
-    for sentence in sentences(one):
-        yield f"- {cell(sentence)}" if markdown else sentence
+    lines = ["; ".join(f"{name}: {value}" for name, value in facts(run) if name != "not over")]
+    alone = [answer for answer in run.evaluations if answer.answered_by == "passages"]
+    if some := sum(bool(answer.answer.strip()) for answer in alone):
+        what = "answer is" if some == 1 else "answers are"
+        lines.append(f"{some:,} {what} the passages of the memory, which gave no answer of its own")
+    if empty := len(alone) - some:
+        lines.append(f"for {plural(empty, 'question')} the memory found nothing, so that the answer is empty")
+    plain = {
+        "name": one.name,
+        "adapterName": one.adapter,
+        "hallucinationMeasured": one.measured,
+        "judgeModel": run.about.get("judgeModel"),
+        "appellateJudgeModel": run.about.get("appellateJudgeModel"),
+        "over": not unfinished(run),
+    }
+    return Section(f"Run {one.name}{one.adapter and f' ({one.adapter})'}", lines=lines, facts=plain)
 
 
-def tables(one: RunStatistics) -> Iterator[TextTable]:
-    """Yield the tables of a run: what was found, and the points of answers."""
-    found = one.retrieval
-    if found is not None and found.n:
-        yield TextTable("Recall by category", CATEGORY_HEAD, category_rows(found))
-        yield TextTable("Recall beside floors and ceiling", FLOOR_HEAD, floor_rows(found))
-        yield TextTable("Recall by checkpoint", STOP_HEAD, stop_rows(found))
-    if one.everything.points.value is not None:
-        yield TextTable("Scores by category", head(one.measured), table(one))
-
-
-def head(measured: bool) -> tuple[str, ...]:
-    """Return the head of `table`; points that no model gave are named as what they are."""
-    points = f"{'' if measured else 'lexical '}points of 6"
-    return ("", "answers", "questions", points, "content %", "hallucination %", "perfect %", "failing %")
-
-
-def table(one: RunStatistics) -> list[tuple[str, ...]]:
-    """Return the rows below `head`: all answers, and then those of each category."""
-    return [row(name, scores, one.measured) for name, scores in {"all": one.everything, **one.categories}.items()]
-
-
-def sentences(one: RunStatistics) -> Iterator[str]:
-    """Yield what a report says beside its table, one sentence each."""
+def _missing(run: PublishedRun, one: RunStatistics) -> Section:
+    """Return what is in no mean, or should perhaps not be in one."""
+    lines = []
+    if partial := unfinished(run):
+        lines.append(f"partial: {partial}{since(run)}")
     if one.everything.points.value is None:
-        yield LEXICAL if one.retrieval is not None and not one.measured else "no answer has points"
+        lines.append(LEXICAL if one.retrieval is not None and not one.measured else "no answer has points")
     elif not one.measured:
-        yield UNMEASURED
-    yield from findings(one)
-    yield from lost(one)
+        lines.append(UNMEASURED)
+    if one.unpointed:
+        lines.append(unpointed(one.unpointed))
+    if one.failures:
+        told_failures = ", ".join(f"{count:,} {FAILURES.get(name, name)}" for name, count in one.failures.items())
+        lines.append(f"no points, and in no mean: {told_failures}")
+    if one.hollow:
+        lines.append(f"not in it, since no file holds their answers: the checkpoints {listed(one.hollow)}")
+    if one.timed_out:
+        were = "was" if one.timed_out == 1 else "were"
+        lines.append(
+            f"{plural(one.timed_out, 'answer')} never came, and {were} judged like an answer by the program that ran"
+            " it; the means have it so"
+        )
+    plain = {"failures": dict(one.failures), "timedOut": one.timed_out, "hollow": list(one.hollow)}
+    return Section("What is missing", lines=lines, facts=plain)
 
 
-def findings(one: RunStatistics) -> Iterator[str]:
-    """Yield what the answers show beside their means, one sentence each."""
-    if one.retrieval is not None:
-        yield headline(one.retrieval)
-        yield from remarks(one.retrieval)
+def _scores(one: RunStatistics) -> Section:
+    every = {"all": one.everything, **one.categories}
+    plain = {"all": _plain(one.everything), "categories": {name: _plain(some) for name, some in one.categories.items()}}
+    if one.everything.points.value is None:
+        return Section("Scores", facts=plain)
+    rows = [_row(name, scores, one.measured) for name, scores in every.items()]
+    notes = [BY_QUESTION, *([STAR] if any(scores.few for scores in every.values()) else ())]
+    return Section("Scores", [TextTable("", _head(one.measured), rows)], notes, facts=plain)
+
+
+def _checkpoints(run: PublishedRun, one: RunStatistics) -> Section:
+    pointed = one.retrieval is None or one.everything.points.n > 0
+    plain = [
+        {"persona": persona, "label": label, "days": days, **_plain(scores)}
+        for persona, label, days, scores in one.stops
+    ]
+    head = ("checkpoint", "days", *(_head(one.measured)[1:] if pointed else ("asked",)), "no points", "cost")
+    rows = [_stop(stop, of if pointed else None) for stop, (*_, of) in zip(run.stops, one.stops, strict=True)]
+    return Section("Checkpoints", [TextTable("", head, rows)] if rows else [], key="checkpoints", facts=plain)
+
+
+def _stop(stop: Stop, of: PointMeans | None) -> tuple[str, ...]:
+    cost = usd(stop.evaluations)
+    lost = sum(one.points is None for one in stop.evaluations)
+    label, *rest = (stop.label, f"{len(stop.evaluations):,}") if of is None else _row(stop.label, of, stop.measured)
+    price = "unknown" if cost is None or not stop.evaluations else f"${cost:,.4f}"
+    return (label, f"{stop.days:,}", *rest, f"{lost:,}", price)
+
+
+def _over_the_days(one: RunStatistics) -> Section:
+    both, lines = one.hallucination_quartiles, []
     if one.quartiles is not None:
-        both = one.hallucination_quartiles
         made_up = f", hallucination {100 * both.first:.1f} to {100 * both.last:.1f} %" if both else ""
-        yield (
+        lines.append(
             f"first to last quarter of the checkpoints: {one.quartiles.first:.2f} to {one.quartiles.last:.2f}"
             f" points{made_up}"
         )
     if one.slope.value is not None:
         made_up = f", hallucination {_signed(one.hallucination_slope, 100, 1)} percentage points"
-        yield (
+        lines.append(
             f"with {DAYS} more days, on the same questions: {_signed(one.slope)} points"
             f"{made_up if one.measured else ''} ({plural(one.slope.clusters, 'question')} asked more than once)"
         )
-    if one.appeals.asked:
-        told = one.appeals
+    plain = {
+        "quartiles": one.quartiles and one.quartiles._asdict(),
+        "hallucinationQuartiles": both and both._asdict(),
+        "slope": one.slope._asdict(),
+        "hallucinationSlope": one.hallucination_slope._asdict(),
+    }
+    return Section("Over the days", lines=lines, facts=plain)
+
+
+def _judging(one: RunStatistics) -> Section:
+    told, again, lines = one.appeals, one.repeatability, []
+    if told.asked:
         unknown = f", of {told.asked - told.known:,} no file says" if told.known < told.asked else ""
-        yield (
+        lines.append(
             f"second judge: asked {told.asked:,} times; raised {told.raised:,}, lowered {told.lowered:,}, left"
             f" {told.known - told.raised - told.lowered:,} as they were{unknown}; {told.overturned:,} no longer failed,"
             f" {told.flipped:,} times it saw hallucination otherwise"
         )
-    if one.repeatability.groups:
-        again = one.repeatability
-        yield (
+    if again.groups:
+        lines.append(
             f"repeatability: of {plural(again.groups, 'answer')} given word for word more than once,"
             f" {again.points_differ:,} got other points"
             + (f", {again.hallucination_differs:,} another verdict on hallucination" if one.measured else "")
         )
-    if one.disclosures is not None:
-        yield (
-            f"boundaries: leaks {_share(one.disclosures.leak, one.disclosures.unknown_leaks)}, over-refusals"
-            f" {_share(one.disclosures.over_refusal, one.disclosures.unknown_refusals)}"
-        )
+    repeated = {
+        "groups": again.groups,
+        "pointsDiffer": again.points_differ,
+        "hallucinationDiffers": again.hallucination_differs,
+    }
+    return Section("How it was judged", lines=lines, facts={"appeals": told._asdict(), "repeatability": repeated})
 
 
-def lost(one: RunStatistics) -> Iterator[str]:
-    """Yield what is in no mean, or should perhaps not be in one."""
-    if one.unpointed:
-        yield unpointed(one.unpointed)
-    if one.failures:
-        told_failures = ", ".join(f"{count:,} {FAILURES.get(name, name)}" for name, count in one.failures.items())
-        yield f"no points, and in no mean: {told_failures}"
-    if one.hollow:
-        yield f"not in it, since no file holds their answers: the checkpoints {listed(one.hollow)}"
-    if one.timed_out:
-        were = "was" if one.timed_out == 1 else "were"
-        yield (
-            f"{plural(one.timed_out, 'answer')} never came, and {were} judged like an answer by the program that ran"
-            " it; the means have it so"
-        )
+def _boundaries(one: RunStatistics) -> Section:
+    title, key, found = "What may be told where", "disclosures", one.disclosures
+    if found is None:
+        return Section(title, key=key)
+    told = (
+        f"boundaries: leaks {_share(found.leak, found.unknown_leaks)}, over-refusals"
+        f" {_share(found.over_refusal, found.unknown_refusals)}"
+    )
+    plain = {
+        "leak": {**found.leak._asdict(), "unknown": found.unknown_leaks},
+        "overRefusal": {**found.over_refusal._asdict(), "unknown": found.unknown_refusals},
+    }
+    return Section(title, lines=[told], key=key, facts=plain)
 
 
-def _pairing(both: Pairing, alike: bool, markdown: bool) -> Iterator[str]:
-    title = f"{both.second} against {both.first}"
-    yield f"## {cell(title)}" if markdown else title
-    yield ""
-    for sentence in pairing(both, alike):
-        yield f"- {cell(sentence)}" if markdown else sentence
-
-
-def pairing(both: Pairing, alike: bool) -> Iterator[str]:
-    """Yield what two runs come to side by side, one sentence each; `alike` says whether they were judged alike."""
+def pairing_section(first: PublishedRun, second: PublishedRun) -> Section:
+    """Return what two runs come to side by side."""
+    both, alike, lines = pairing(first, second), judged_alike(first, second), []
     if both.pairs:
         equal = both.pairs - both.better - both.worse
         made_up = (
             f"{_signed(both.hallucination, 100, 1)} percentage points" if both.measured else "not measured in both"
         )
-        yield (
+        lines.append(
             f"on {plural(both.pairs, 'answer')} to {plural(both.questions, 'question')} that both were asked after"
             f" the same day: {_signed(both.points)} points, hallucination {made_up};"
             f" better {both.better:,}, worse {both.worse:,}, equal {equal:,}"
         )
     if both.recall.value is not None:
-        yield (
+        lines.append(
             f"recall of the relevant days, in {plural(both.recall.n, 'answer')} of both:"
             f" {_signed(both.recall, 100, 1)} percentage points"
         )
     elif not both.pairs:
-        yield "nothing that was measured was asked in both after the same day: the runs cannot be compared"
+        lines.append("nothing that was measured was asked in both after the same day: the runs cannot be compared")
     if both.pairs and not alike:
-        yield "the runs were judged by different models, or in different ways: the difference may be theirs"
+        lines.append("the runs were judged by different models, or in different ways: the difference may be theirs")
     if both.changed:
-        yield f"left out, since question or reference is another one: {both.changed:,}"
+        lines.append(f"left out, since question or reference is another one: {both.changed:,}")
     if both.apart:
-        yield f"asked in both, but never after the same day, and left out: {plural(both.apart, 'question')}"
+        lines.append(f"asked in both, but never after the same day, and left out: {plural(both.apart, 'question')}")
+    plain = {
+        "first": both.first,
+        "second": both.second,
+        "points": both.points._asdict(),
+        "hallucination": both.hallucination._asdict(),
+        "recall": both.recall._asdict(),
+        "pairs": both.pairs,
+        "questions": both.questions,
+        "better": both.better,
+        "worse": both.worse,
+        "changed": both.changed,
+        "apart": both.apart,
+        "hallucinationMeasured": both.measured,
+        "judgedAlike": alike,
+    }
+    return Section(f"Run {both.second} against {both.first}", lines=lines, facts=plain)
 
 
-def row(name: str, one: PointMeans, measured: bool) -> tuple[str, ...]:
-    """Return one row of the table."""
-    marked = name + (_MARK if one.few else "")
+def _head(measured: bool) -> tuple[str, ...]:
+    """Return the head of a table of points; those that no model gave are named as what they are."""
+    points = f"{'' if measured else 'lexical '}points of 6"
+    return ("", "answers", "questions", points, "content %", "hallucination %", "perfect %", "failing %")
+
+
+def _row(name: str, one: PointMeans, measured: bool) -> tuple[str, ...]:
     return (
-        marked,
+        f"{name}{_MARK if one.few else ''}",
         f"{one.points.n:,}",
         f"{one.points.clusters:,}",
         value(one.points, 1, 2),
@@ -235,77 +282,5 @@ def _share(one: Clustered, unknown: int) -> str:
     return f"{told} ({unknown:,} unknown)" if unknown else told
 
 
-def _text(sentence: str, markdown: bool) -> str:
-    return cell(sentence) if markdown else sentence
-
-
-def as_json(
-    reports: Sequence[RunStatistics], pairings: Sequence[Pairing], runs: Sequence[PublishedRun]
-) -> dict[str, Any]:
-    """Return the same as plain JSON types; shares are from 0 to 1, slopes for each 100 days."""
-    return {
-        "version": 1,
-        "confidence": 0.95,
-        "runs": [_report(one, run) for one, run in zip(reports, runs, strict=True)],
-        "pairings": [
-            {
-                "first": one.first,
-                "second": one.second,
-                "points": one.points._asdict(),
-                "hallucination": one.hallucination._asdict(),
-                "recall": one.recall._asdict(),
-                "pairs": one.pairs,
-                "questions": one.questions,
-                "better": one.better,
-                "worse": one.worse,
-                "changed": one.changed,
-                "apart": one.apart,
-                "hallucinationMeasured": one.measured,
-                "judgedAlike": judged_alike(runs[0], run),
-            }
-            for one, run in zip(pairings, runs[1:], strict=True)
-        ],
-    }
-
-
-def _report(one: RunStatistics, run: PublishedRun) -> dict[str, Any]:
-    disclosures = one.disclosures
-    return {
-        "name": one.name,
-        "adapterName": one.adapter,
-        "hallucinationMeasured": one.measured,
-        "judgeModel": run.about.get("judgeModel"),
-        "appellateJudgeModel": run.about.get("appellateJudgeModel"),
-        "over": not unfinished(run),
-        "retrieval": retrieval_json(one.retrieval),
-        "all": _scores(one.everything),
-        "categories": {name: _scores(scores) for name, scores in one.categories.items()},
-        "checkpoints": [
-            {"persona": persona, "label": label, "days": days, **_scores(scores)}
-            for persona, label, days, scores in one.stops
-        ],
-        "quartiles": None if one.quartiles is None else one.quartiles._asdict(),
-        "hallucinationQuartiles": None
-        if one.hallucination_quartiles is None
-        else one.hallucination_quartiles._asdict(),
-        "slope": one.slope._asdict(),
-        "hallucinationSlope": one.hallucination_slope._asdict(),
-        "appeals": one.appeals._asdict(),
-        "repeatability": {
-            "groups": one.repeatability.groups,
-            "pointsDiffer": one.repeatability.points_differ,
-            "hallucinationDiffers": one.repeatability.hallucination_differs,
-        },
-        "disclosures": disclosures
-        and {
-            "leak": {**disclosures.leak._asdict(), "unknown": disclosures.unknown_leaks},
-            "overRefusal": {**disclosures.over_refusal._asdict(), "unknown": disclosures.unknown_refusals},
-        },
-        "failures": dict(one.failures),
-        "timedOut": one.timed_out,
-        "hollow": list(one.hollow),
-    }
-
-
-def _scores(one: PointMeans) -> dict[str, Any]:
+def _plain(one: PointMeans) -> dict[str, Any]:
     return {**{name: value._asdict() for name, value in one._asdict().items()}, "few": one.few}

@@ -1,10 +1,11 @@
-"""Render what a memory found of the relevant days, beside floors and ceiling, for terminals, Markdown and JSON."""
+"""What a memory found of the relevant days, beside floors and ceiling, as a section of a report."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+from pytest_recall.files.sections import Section, TextTable
 from pytest_recall.files.wording import listed, plural
 from pytest_recall.horizon.retrieval import ROWS, RetrievalMeans, RetrievalReport, WithFloors
 from pytest_recall.metrics.clustered import Clustered
@@ -107,12 +108,18 @@ def remarks(found: RetrievalReport) -> Iterator[str]:
         yield f"left out, since no file says all that was returned: {plural(found.unknown, 'answer')}"
 
 
-def as_json(found: RetrievalReport | None) -> dict[str, Any] | None:
-    """Return the same as plain JSON types; None where a memory returns no passages."""
+def retrieval_section(found: RetrievalReport | None) -> Section:
+    """Return what a memory found in a run; None is of one that returns no passages."""
+    title, key = "What the memory found", "retrieval"
     if found is None:
-        return None
+        return Section(title, key=key)
+    tables = [
+        TextTable("", CATEGORY_HEAD, category_rows(found)),
+        TextTable("", FLOOR_HEAD, floor_rows(found)),
+        TextTable("", STOP_HEAD, stop_rows(found)),
+    ]
     others = found.without(found.untelling)
-    return {
+    plain = {
         "measurable": bool(found.n),
         "headline": _beside(found.everything) if found.n else None,
         "without": {"categories": list(found.untelling), **({} if others is None else _beside(others))},
@@ -123,6 +130,8 @@ def as_json(found: RetrievalReport | None) -> dict[str, Any] | None:
         "closed": found.closed,
         "unknown": found.unknown,
     }
+    shown = tables if found.n else []
+    return Section(title, shown, list(remarks(found)), lines=[headline(found)], key=key, facts=plain)
 
 
 def _beside(one: WithFloors) -> dict[str, Any]:

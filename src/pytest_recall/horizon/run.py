@@ -58,7 +58,7 @@ from pytest_recall.trials.trial import Trial
 
 Answered = dict[tuple[str, str], CheckpointTrial]
 """The newest trial of a question at a checkpoint, by the label and the question's id."""
-ABOUT_ANSWERS = ("heatmap.png", "heatmap.svg")
+ABOUT_ANSWERS = ("heatmap.svg",)
 """What may stand beside the files of a run, and is about its answers."""
 READ_BACK = 20
 """Units that are asked back by their own words once all questions are answered."""

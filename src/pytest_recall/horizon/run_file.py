@@ -17,7 +17,7 @@ from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.horizon.evaluation import CheckpointTrial
 from pytest_recall.horizon.published import evaluation_of, failure_line, question_line
 from pytest_recall.memory.filled import FilledMark
-from pytest_recall.trials.journal import Journal
+from pytest_recall.trials.journal import NAME, Journal
 
 QUESTIONS = "questions.jsonl"
 FAILURES = "failures.jsonl"
@@ -250,3 +250,11 @@ def count_of(value: Any) -> int | None:
 def text_of(path: Path) -> str:
     """Return the text of a file. Raises RecallError."""
     return read_text(path, str(path))
+
+
+def answered_at(folder: Path) -> int:
+    """Return when the answers of the run in a folder were written last, in nanoseconds; 0 where nothing says so."""
+    journal = folder / NAME
+    # Without a new answer a run writes its other files again.
+    files = [journal] if journal.is_file() else [folder / name for name in (RESULT, PROGRESS, QUESTIONS)]
+    return max((path.stat().st_mtime_ns for path in files if path.is_file()), default=0)

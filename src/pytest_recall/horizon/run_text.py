@@ -2,131 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_recall.datasets.reading import MAX_TOKENS
-from pytest_recall.files.wording import grid, listed, one_line, plural
+from pytest_recall.files.sections import Report, Section, TextTable
+from pytest_recall.files.wording import listed, one_line, plural
 from pytest_recall.horizon.answering import SYSTEM
 from pytest_recall.horizon.day import pieces_of
-from pytest_recall.horizon.disclosure import HitRate, boundaries, without_crossings
-from pytest_recall.horizon.evaluation import FAILURES, MOST, Points, summarize
 from pytest_recall.horizon.judge import PanelJudge
 from pytest_recall.horizon.parts import Parts
-from pytest_recall.horizon.question import Checkpoint
+from pytest_recall.horizon.published import PublishedRun
+from pytest_recall.horizon.report_text import run_sections
 from pytest_recall.horizon.rescore import Rescored
-from pytest_recall.horizon.result import Reached
-from pytest_recall.horizon.retrieval import RetrievalReport
-from pytest_recall.horizon.retrieval_text import (
-    CATEGORY_HEAD,
-    FLOOR_HEAD,
-    LEXICAL,
-    STOP_HEAD,
-    category_rows,
-    floor_rows,
-    headline,
-    remarks,
-    stop_rows,
-    unpointed,
-)
+from pytest_recall.horizon.statistics import report
 from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.replay.exchange import Tokens
 
+if TYPE_CHECKING:
+    from pytest_recall.horizon.run import BenchOutcome
 
-def run_lines(
-    name: str,
-    reached: Sequence[Reached],
-    folder: str,
-    *,
-    lexical: bool,
-    found: RetrievalReport | None = None,
-    own: Iterable[str] = (),
-    kept: str = "",
-) -> Iterator[str]:
-    """Yield the lines for a terminal: what was found, each checkpoint, each category, and what went wrong.
 
-    Points of the reference's words are those of answers alone: where the memory gave passages, what it `found` counts.
-    `own` are the lines on the models of the memory itself, and `kept` says which answers are.
+def ended_sections(title: str, outcome: BenchOutcome, folder: str, run: PublishedRun | None) -> Iterator[Section]:
+    """Yield what a run came to, as its files in a folder have it; `title` says in words what was run.
+
+    The `run` is None where it has reached no checkpoint.
     """
-    every = [one for _, evaluations in reached for one in evaluations]
-    whole = summarize(every, measured=not lexical)
-    yield f"{name}: {plural(len(reached), 'checkpoint')}, {plural(len(every), 'question')} asked{kept and f', {kept}'}"
-    yield ""
-    if found is not None:
-        yield headline(found)
-        yield ""
-        if found.n:
-            yield from grid(STOP_HEAD, stop_rows(found))
-            yield ""
-            yield from grid(CATEGORY_HEAD, category_rows(found))
-            yield ""
-            yield from grid(FLOOR_HEAD, floor_rows(found))
-            yield ""
-        yield from remarks(found)
-    alone = [one for one in every if one.answered_by == "passages"]
-    if found is None or not lexical or any(one.points is not None and one not in alone for one in every):
-        yield from _points_lines(reached, lexical=lexical)
-    else:
-        yield LEXICAL
-    if (found_out := boundaries(every, measured=not lexical)) is not None:
-        yield f"boundaries: leaks {_rate(found_out.leaks)}, over-refusals {_rate(found_out.over_refusals)}"
-    if lost := [f"{whole.failures[kind]:,} {kind}" for kind in FAILURES if whole.failures[kind]]:
-        yield f"no points, and in no mean: {', '.join(lost)}"
-    if some := sum(bool(one.answer.strip()) for one in alone):
-        what = "answer is" if some == 1 else "answers are"
-        yield f"{some:,} {what} the passages of the memory, which gave no answer of its own"
-    if empty := len(alone) - some:
-        yield f"for {plural(empty, 'question')} the memory found nothing, so that the answer is empty"
-    yield from own
-    yield f"written to {folder}"
+    asked = plural(sum(len(evaluations) for _, evaluations in outcome.reached), "question")
+    kept = outcome.kept and f", {outcome.kept}"
+    first = f"{title}: {plural(len(outcome.reached), 'checkpoint')}, {asked} asked{kept}"
+    about, *figures = (Section(""),) if run is None else run_sections(run, report(run))
+    yield about._replace(title="", lines=[first, *about.lines])
+    yield from figures
+    yield Section("", lines=[*outcome.model_lines, f"written to {folder}"])
 
 
-def _points_lines(reached: Sequence[Reached], *, lexical: bool) -> Iterator[str]:
-    apart = [one for _, every in reached for one in every]
-    pointed = without_crossings(apart)
-    whole = summarize(pointed, measured=not lexical)
-    points = "lexical points" if lexical else "points"
-    rows = []
-    for checkpoint, every in reached:
-        evaluations = without_crossings(every)
-        found = summarize(evaluations)
-        rows.append(
-            (
-                checkpoint.range.label,
-                f"{checkpoint.days:,}",
-                f"{found.scored:,}",
-                f"{len(evaluations) - found.scored:,}",
-                _points(found.mean),
-                "not measured" if lexical else _share(found.hallucination),
-                f"{found.appealed:,}",
-            )
-        )
-    yield from grid(("checkpoint", "days", "n", "no points", points, "made up", "appealed"), rows)
-    yield ""
-    categories = [(one.category, f"{len(one.scores):,}", _points(one.mean)) for one in whole.categories if one.scores]
-    overall = ("all", f"{whole.scored:,}", _points(whole.mean))
-    yield from grid(("category", "n", points), [*categories, overall])
-    yield ""
-    if lexical:
-        least = Points(0, 0, 1, "").composite  # As nothing made up is seen in any answer.
-        told = f"lexical points are of {MOST}, for the reference's words, and an answer without any of them has {least}"
-        yield f"{told}; what is made up is not measured"
-    else:
-        yield f"points are of {MOST}; made up is the share of answers with something that is not so"
-    if len(pointed) < len(apart):
-        yield unpointed(len(apart) - len(pointed))
-
-
-def preview(name: str, checkpoints: Sequence[Checkpoint], need: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a run will ask, and what its models will take, about."""
-    yield f"{name}: {plural(len(checkpoints), 'checkpoint')}, {plural(need['questions'], 'question')}"
-    yield ""
+def preview_report(name: str, parts: Parts) -> Report:
+    """Return what a run will ask, and what its models will take, about."""
+    checkpoints, need = parts.checkpoints, need_of(parts)
     rows = [
         (one.range.label, f"{one.days:,}", f"{len(one.asked):,}", f"{one.fresh:,}", f"{one.sampled:,}")
         for one in checkpoints
     ]
-    yield from grid(("checkpoint", "days", "questions", "new", "older"), rows)
-    yield ""
+    told = f"{name}: {plural(len(checkpoints), 'checkpoint')}, {plural(need['questions'], 'question')}"
+    table = TextTable("", ("checkpoint", "days", "questions", "new", "older"), rows)
+    asked = [
+        {"label": one.range.label, "days": one.days, "questions": len(one.asked), "new": one.fresh}
+        for one in checkpoints
+    ]
+    plain = {"version": 1, "feed": parts.settings.run.feed, "checkpoints": asked, **need}
+    return Report(told, [Section("", [table], list(_takes(need)), [told])], plain)
+
+
+def _takes(need: Mapping[str, Any]) -> Iterator[str]:
     yield f"memory: {plural(need['questions'], 'question')} after {plural(need['days'], 'day')}"
     for one in need["models"]:
         cost = "price unknown" if one["usd"] is None else f"about ${one['usd']:.2f}"
@@ -137,45 +65,29 @@ def preview(name: str, checkpoints: Sequence[Checkpoint], need: Mapping[str, Any
         yield "no model is asked"
 
 
-def _points(mean: float | None) -> str:
-    return "–" if mean is None else f"{mean:.2f}"
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1%}"
-
-
-def _rate(rate: HitRate) -> str:
-    if rate.value is None:
-        return f"unknown ({plural(rate.unknown, 'answer')} without a verdict)" if rate.unknown else "of no question"
-    unknown = f"; {rate.unknown:,} unknown" if rate.unknown else ""
-    return f"{rate.value:.0%} ({rate.hits} of {rate.n}{unknown})"
-
-
 SHOWN = 50
 
 
-def rescore_lines(name: str, found: Rescored) -> Iterator[str]:
-    """Yield a line for each number that differs, the first 50 of them, and how many were compared."""
-    for one in found.differences[:SHOWN]:
-        yield f"{one.place}: written {_told(one.written)}, but the answers come to {_told(one.computed)}"
+def rescore_report(name: str, found: Rescored) -> Report:
+    """Return the numbers that differ, of which the first 50 are shown, and how many were compared."""
+    lines = [
+        f"{one.place}: written {_told(one.written)}, but the answers come to {_told(one.computed)}"
+        for one in found.differences[:SHOWN]
+    ]
     if (more := len(found.differences) - SHOWN) > 0:
-        yield f"and {more:,} more"
+        lines.append(f"and {more:,} more")
     if found.hollow:
-        yield f"no file holds the answers of {plural(len(found.hollow), 'checkpoint')}: {listed(found.hollow)}"
+        lines.append(f"no file holds the answers of {plural(len(found.hollow), 'checkpoint')}: {listed(found.hollow)}")
     same = "all are what the answers come to" if not found.differences else f"{len(found.differences):,} differ"
-    yield f"{name}: {plural(found.compared, 'number')} compared, {same}"
-
-
-def rescore_json(name: str, found: Rescored) -> dict[str, Any]:
-    """Return the same as plain JSON types."""
-    return {
+    lines.append(f"{name}: {plural(found.compared, 'number')} compared, {same}")
+    plain = {
         "version": 1,
         "run": name,
         "compared": found.compared,
         "hollow": list(found.hollow),
         "differences": [one._asdict() for one in found.differences],
     }
+    return Report(f"Recall rescore of {name}", [Section("", lines=lines)], plain)
 
 
 def _told(value: Any) -> str:

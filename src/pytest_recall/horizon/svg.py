@@ -1,4 +1,4 @@
-"""Write pictures as SVG without a library: their frame, texts, palettes, and the mark that says whose they are."""
+"""Write pictures as SVG without a library: their frame, texts and palettes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import NamedTuple
 
-from pytest_recall.horizon.picture_data import DRAWN_BY, Colors
+from pytest_recall.horizon.picture_data import Colors
 from pytest_recall.results.report_page.frame import shown
 
 Rgb = tuple[int, int, int]
@@ -47,7 +47,7 @@ def svg_file(name: str, size: tuple[int, int], parts: Iterable[str], colors: Col
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" {box} viewBox="0 0 {width} {height}" role="img" '
             f'aria-label="{label}">',
-            f"<metadata>{DRAWN_BY}</metadata>",
+            "<metadata>pytest-recall</metadata>",
             f'<style>{style}</style>{defs}<rect {box} fill="{palette.paper}"/>',
             *parts,
             "</svg>\n",

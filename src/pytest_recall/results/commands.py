@@ -111,8 +111,7 @@ def run_score(args: argparse.Namespace) -> int:
 
 def _observed(place: Place, args: argparse.Namespace) -> int:
     """Print what the slices would have missed and saved."""
-    from pytest_recall.results import observed as told
-    from pytest_recall.results.observed import observed, together
+    from pytest_recall.results.observed import observed, observed_report
     from pytest_recall.runs import finish
 
     if args.fail_on is not None or args.run_name != "latest" or args.markdown:
@@ -130,15 +129,7 @@ def _observed(place: Place, args: argparse.Namespace) -> int:
         raise RecallError(
             f"{place.name(place.artifacts.folder)}: no whole run with `--recall-mode observe`; make one first"
         )
-    if args.json:
-        found = {
-            "version": 1,
-            "runs": [told.observed_json(one) for one in runs],
-            "together": told.observed_json(together(runs)),
-        }
-        print(json.dumps(found, indent=2, ensure_ascii=False))
-    else:
-        print("\n".join(told.observed_lines(runs)))
+    print_report(observed_report(runs), args)
     return 0
 
 
@@ -365,10 +356,5 @@ def run_ratchet(args: argparse.Namespace) -> int:
     found = steps(rubric, added, records, cases, current(place).rows, args.runs)
     if lacking := [step for step in found if step.to is None and step.gate in added]:
         raise RecallError(*(f"--add: no gate for {one.gate.name} yet: {one.why}" for one in lacking))
-    raised = gates_text.raised(found)
-    if args.json:
-        print(json.dumps(gates_text.ratchet_json(found, added, raised, runs=args.runs), indent=2, ensure_ascii=False))
-        return 0
-    lines = [*gates_text.ratchet_lines(found, added), *gates_text.rubric_lines(name, raised)]
-    print("\n".join(lines) or f"{name}: no gates; --add proposes one")
+    print_report(gates_text.ratchet_report(name, found, added, gates_text.raised(found), runs=args.runs), args)
     return 0

@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_recall.cases.gate import Gate
 from pytest_recall.files import strict_yaml
-from pytest_recall.files.sections import Section
+from pytest_recall.files.sections import Report, Section
 from pytest_recall.files.wording import percent, plural
 from pytest_recall.results.gates import GateStep
 from pytest_recall.results.scorecard import Scorecard
@@ -19,15 +19,27 @@ def raised(steps: Iterable[GateStep]) -> list[Gate]:
     return [step.gate.model_copy(update={"at_least": step.to}) for step in steps if step.to is not None]
 
 
-def ratchet_lines(steps: Iterable[GateStep], added: Sequence[Gate]) -> Iterator[str]:
-    """Yield a line for each gate; `added` are those that are new."""
-    for step in steps:
-        gate = step.gate
-        if step.to is None:
-            yield f"gate `{gate.name}` stays at {gate.at_least:g}: {step.why}{_where(step)}"
-            continue
-        change = "be added at" if gate in added else f"be raised from {gate.at_least:g} to"
-        yield f"gate `{gate.name}` may {change} {step.to:g}: it held in {plural(step.runs, 'run')}{_where(step)}"
+def ratchet_report(
+    name: str, steps: Iterable[GateStep], added: Sequence[Gate], raised: Sequence[Gate], *, runs: int
+) -> Report:
+    """Return what becomes of each gate of the rubric, which messages call `name`; `added` are those that are new.
+
+    In JSON `raised_to` is null for a gate that stays, and `why` then says why.
+    """
+    every = list(steps)
+    lines = [_step_words(one, added) for one in every] or [f"{name}: no gates; --add proposes one"]
+    write = [gate.model_dump(exclude_defaults=True) for gate in raised]
+    facts = {"version": 1, "runs": runs, "gates": [_as_json(one, added) for one in every], "write": write}
+    snippet = list(rubric_lines(name, raised))
+    return Report("Recall ratchet", [Section("", lines=lines, snippet=snippet)], facts)
+
+
+def _step_words(step: GateStep, added: Sequence[Gate]) -> str:
+    gate = step.gate
+    if step.to is None:
+        return f"gate `{gate.name}` stays at {gate.at_least:g}: {step.why}{_where(step)}"
+    change = "be added at" if gate in added else f"be raised from {gate.at_least:g} to"
+    return f"gate `{gate.name}` may {change} {step.to:g}: it held in {plural(step.runs, 'run')}{_where(step)}"
 
 
 def rubric_lines(name: str, gates: Sequence[Gate]) -> Iterator[str]:
@@ -45,14 +57,6 @@ def _where(step: GateStep) -> str:
     run, standing, _ = step.lowest
     when = f"after {run}" if run else "now"
     return f"; lowest {when}: {percent(rate)}, {standing.passed} of {plural(standing.verdicts, 'last verdict')}"
-
-
-def ratchet_json(
-    steps: Iterable[GateStep], added: Sequence[Gate], raised: Iterable[Gate], *, runs: int
-) -> dict[str, Any]:
-    """Return the same as plain JSON types; `raised_to` is null for a gate that stays, and `why` then says why."""
-    write = [gate.model_dump(exclude_defaults=True) for gate in raised]
-    return {"version": 1, "runs": runs, "gates": [_as_json(step, added) for step in steps], "write": write}
 
 
 def _as_json(step: GateStep, added: Sequence[Gate]) -> dict[str, Any]:

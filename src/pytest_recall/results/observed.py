@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from pytest_recall.files.sections import Section
+from pytest_recall.files.sections import Report, Section
 from pytest_recall.files.wording import listed, plural
 from pytest_recall.results.scorecard import Scorecard
 from pytest_recall.trials.cost import Bill, added, spend_of
@@ -53,16 +53,17 @@ def observed(record: Record, card: Scorecard) -> Observed:
     )
 
 
-def observed_lines(runs: Sequence[Observed]) -> Iterator[str]:
-    """Yield what each run says, oldest first, and all of them together."""
-    for one in runs:
-        yield f"{one.run}: {line(one).removeprefix('observed: ')}"
+def observed_report(runs: Sequence[Observed]) -> Report:
+    """Return what each run says, oldest first, and all of them together. They are one or more."""
+    every = together(runs)
+    lines = [f"{one.run}: {line(one).removeprefix('observed: ')}" for one in runs]
     if len(runs) > 1:
-        yield f"together, {plural(len(runs), 'run')}: {line(together(runs)).removeprefix('observed: ')}"
-    yield CAVEAT
+        lines.append(f"together, {plural(len(runs), 'run')}: {line(every).removeprefix('observed: ')}")
+    facts = {"version": 1, "runs": [_facts(one) for one in runs], "together": _facts(every)}
+    return Report("Recall observed", [Section("", lines=[*lines, CAVEAT])], facts)
 
 
-def observed_json(one: Observed) -> dict[str, Any]:
+def _facts(one: Observed) -> dict[str, Any]:
     """Return plain JSON types; amounts are in US dollars, null where nothing is known of them."""
     return {
         "run": one.run,
@@ -85,7 +86,7 @@ CAVEAT = (
 
 def observed_section(one: Observed) -> Section:
     """Return what one run says of the slice."""
-    return Section("Observed", lines=[line(one), CAVEAT], key="observed", facts=observed_json(one))
+    return Section("Observed", lines=[line(one), CAVEAT], key="observed", facts=_facts(one))
 
 
 def line(one: Observed) -> str:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
 from pytest_recall.cases.changes import Alteration
-from pytest_recall.files.wording import code, listed, prose
+from pytest_recall.files.sections import Section, TextTable
 from pytest_recall.results.scorecard import Scorecard
 from pytest_recall.trials.record import Header
 
@@ -14,43 +11,27 @@ _SHOWN = 20
 SKIPPED = Alteration.SKIPPED.value
 
 
-def of_change_lines(header: Header, card: Scorecard) -> Iterator[str]:
-    """Yield what is to be known of a change for a terminal, a sentence each; of most changes there is nothing."""
-    if header.held_settings:
-        yield _held(header)
-    for told, cases in _of_cases(header, card):
-        yield f"{told} ({len(cases)}): {listed((f'{case_id} ({how})' for case_id, how in cases.items()), _SHOWN)}"
-
-
-def of_change_markdown(header: Header, card: Scorecard) -> Iterator[str]:
-    """Yield the same as Markdown, with a line for each case."""
-    if header.held_settings:
-        yield from (f"{_capital(prose(_held(header)))}.", "")
-    for told, cases in _of_cases(header, card):
-        yield from (f"{_capital(prose(told))} ({len(cases)}):", "")
-        yield from [f"- {code(case_id)}: {prose(how)}" for case_id, how in cases.items()][:_SHOWN]
-        if len(cases) > _SHOWN:
-            yield f"- and {len(cases) - _SHOWN:,} more in scorecard.json"
-        yield ""
-
-
-def of_change_json(header: Header, card: Scorecard) -> dict[str, Any]:
-    """Return the same as plain JSON types."""
-    return {
+def of_change_section(header: Header, card: Scorecard) -> Section:
+    """Return what is to be known of a change; of most changes there is nothing."""
+    altered, unrecorded = _altered(header), _unrecorded(card)
+    because = {case_id: _UNRECORDED.get(cause, cause) for case_id, cause in unrecorded.items()}
+    named = (("cases of the base that this change alters", altered), (NOT_RECORDED, because))
+    tables = [
+        TextTable(f"{told} ({len(cases):,})", ("case", "how"), list(cases.items())[:_SHOWN], texts=2)
+        for told, cases in named
+        if cases
+    ]
+    more = [len(cases) - _SHOWN for _, cases in named if len(cases) > _SHOWN]
+    facts = {
         "held_settings": list(header.held_settings),
-        "altered": [{"id": case_id, "how": how} for case_id, how in _altered(header).items()],
-        "unrecorded": [{"id": case_id, "cause": cause} for case_id, cause in _unrecorded(card).items()],
+        "altered": [{"id": case_id, "how": how} for case_id, how in altered.items()],
+        "unrecorded": [{"id": case_id, "cause": cause} for case_id, cause in unrecorded.items()],
     }
+    lines = [_held(header)] if header.held_settings else []
+    return Section("", tables, [f"and {count:,} more in scorecard.json" for count in more], lines, facts=facts)
 
 
-def _of_cases(header: Header, card: Scorecard) -> Iterator[tuple[str, Mapping[str, str]]]:
-    if header.altered:
-        yield "cases of the base that this change alters", _altered(header)
-    if unrecorded := _unrecorded(card):
-        because = {case_id: _UNRECORDED.get(cause, cause) for case_id, cause in unrecorded.items()}
-        yield "not recorded, so that the next run asks again", because
-
-
+NOT_RECORDED = "not recorded, so that the next run asks again"
 _UNRECORDED = {
     "secret": "a call holds what looks like a key",
     "size": "an answer is too large to be searched for secrets",
@@ -84,10 +65,6 @@ def _altered(header: Header) -> dict[str, str]:
 def _held(header: Header) -> str:
     names = ", ".join(f"`{name}`" for name in header.held_settings)
     return f"this change alters {names} in the rubric; until it is merged, what its base has applies"
-
-
-def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]
 
 
 def _unrecorded(card: Scorecard) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -34,20 +34,12 @@ def lines(
 
     A `brief` text leaves out what was asked and answered.
     """
+    since = _since_last_pass(card, result)
     if not shown and not brief:
         for name, text in _texts(card, result):
             yield f"  {name + ':':<9} {one_line(text, EXCERPT)}"
-    known, answer = card.passes.get(result.trial.case_id), _answer(result)
-    if known is not None and answer is None:
-        yield f"at its last pass, {from_where(known)}: {one_line(known.answer, EXCERPT)}"
-    elif known is not None and answer is not None:
-        pieces = word_diff(known.answer, answer) or [DiffPiece("same", "the same answer")]
-        yield f"at its last pass, {from_where(known)}, and now: {one_line(_marked(pieces, _PLAIN), EXCERPT)}"
-    if tally := "; ".join(part for part in _tally(result) if part not in shown):
-        yield tally
-    yield from causes(header, card, result)
-    if judging := "; ".join(_judged(result)):
-        yield judging
+    yield from (f"{name}: {one_line(_marked(pieces, _PLAIN), EXCERPT)}" for name, pieces in since)
+    yield from _sentences(header, card, result, shown)
     yield f"to repeat it{_price(header, card, result)}: {' && '.join(commands(header, card, result))}"
 
 
@@ -55,23 +47,31 @@ def markdown(header: Header, card: Scorecard, result: CaseResult, links: str) ->
     """Yield a failed case as an item of a list in Markdown; `links` is where its file stands on the web, if it does."""
     trial = result.trial
     yield f"- **{code(trial.case_id)}**{place(trial.where, links)}: {cell(trial.note)}"
-    known, answer = card.passes.get(trial.case_id), _answer(result)
-    for name, text in _texts(card, result):
-        if name != "answered" or known is None:
-            yield f"  - {name}: {cell(text)}"
-    if known is not None and answer is None:
-        yield f"  - answered at its last pass, {cell(from_where(known))}: {cell(known.answer)}"
-    elif known is not None and answer is not None:
-        pieces = [DiffPiece(piece.kind, cell(piece.text)) for piece in word_diff(known.answer, answer)]
-        words = _marked(pieces, _MARKED) or cell(answer)
-        yield f"  - answered: {words} ({_legend(pieces, known)})"
-    if tally := "; ".join(_tally(result)):
-        yield f"  - {prose(tally)}"
-    for line in causes(header, card, result):
-        yield f"  - {prose(line)}"
-    if judging := "; ".join(_judged(result)):
-        yield f"  - {prose(judging)}"
+    yield from (f"  - {name}: {cell(text)}" for name, text in _texts(card, result))
+    for name, pieces in _since_last_pass(card, result):
+        words = _marked([DiffPiece(piece.kind, cell(piece.text)) for piece in pieces], _MARKED)
+        yield f"  - {cell(name)}: {words}"
+    yield from (f"  - {prose(line)}" for line in _sentences(header, card, result))
     yield f"  - to repeat it{_price(header, card, result)}: {', then '.join(map(code, commands(header, card, result)))}"
+
+
+def _since_last_pass(card: Scorecard, result: CaseResult) -> Iterator[tuple[str, Sequence[DiffPiece]]]:
+    """Yield what was answered at the last pass, and how the answer differs from that, as far as both are known."""
+    known, answer = card.passes.get(result.trial.case_id), _answer(result)
+    if known is not None and answer is None:
+        yield f"at its last pass, {from_where(known)}", [DiffPiece("same", known.answer)]
+    elif known is not None and answer is not None:
+        pieces = word_diff(known.answer, answer) or [DiffPiece("same", "the same answer")]
+        yield f"at its last pass, {from_where(known)}, and now", pieces
+
+
+def _sentences(header: Header, card: Scorecard, result: CaseResult, shown: str = "") -> Iterator[str]:
+    """Yield how the case fared, what its fail is put down to, and who judged it."""
+    if tally := "; ".join(part for part in _tally(result) if not shown or part not in shown):
+        yield tally
+    yield from causes(header, card, result)
+    if judging := "; ".join(_judged(result)):
+        yield judging
 
 
 def causes(header: Header, card: Scorecard, result: CaseResult) -> Iterator[str]:
@@ -205,13 +205,6 @@ def _tally(result: CaseResult) -> Iterator[str]:
         yield had_passed(row.failed, row.tried)
 
 
-def _legend(pieces: list[DiffPiece], known: LastPass) -> str:
-    """Return how the words of a difference are marked."""
-    marks = {"gone": f"struck out: at its last pass, {cell(from_where(known))}", "new": "bold: now"}
-    parts = [meaning for kind, meaning in marks.items() if any(piece.kind == kind for piece in pieces)]
-    return "; ".join(parts) or f"as at its last pass, {cell(from_where(known))}"
-
-
 _SOURCES = {
     "replayed": "on a recorded answer",
     "mixed": "on an answer that is partly recorded",
@@ -238,5 +231,5 @@ def _answer(result: CaseResult) -> str | None:
     return None if result.trial.earlier is None else result.trial.earlier.answer
 
 
-def _marked(pieces: list[DiffPiece], marks: dict[str, str]) -> str:
+def _marked(pieces: Sequence[DiffPiece], marks: dict[str, str]) -> str:
     return " ".join(marks[piece.kind].format(piece.text) for piece in pieces)

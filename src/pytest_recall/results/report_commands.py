@@ -122,7 +122,7 @@ def view_of(args: argparse.Namespace) -> View:
     from pytest_recall.datasets.repeats import read_repeats
     from pytest_recall.files.eval_directory import relative
     from pytest_recall.files.git import subject_of
-    from pytest_recall.files.sections import section_lines
+    from pytest_recall.files.sections import report_lines
     from pytest_recall.results.report_page import memories_page, run_page
     from pytest_recall.runs.ci import job_of
     from pytest_recall.runs.finish import commit_page, links
@@ -135,7 +135,7 @@ def view_of(args: argparse.Namespace) -> View:
         _without_effect(args, "on a table of memories")
         return View(
             partial(memories_page.page, memories),
-            lambda: (line for section in tables for line in (*section_lines(section), "")),
+            partial(report_lines, tables),
             benches[-1] if len(args.runs) > 1 else Path(args.runs[0]),
             plural(len(benches), "memory system"),
         )

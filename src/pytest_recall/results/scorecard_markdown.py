@@ -5,22 +5,21 @@ The verdict and what to do come first, then the regressions and what the run can
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from pytest_recall.files.sections import markdown_body
 from pytest_recall.files.wording import cell, code, listed, prose
 from pytest_recall.results import regressions_text, sentences
 from pytest_recall.results.ending_text import explanation
-from pytest_recall.results.of_change_text import of_change_markdown
-from pytest_recall.results.scorecard import NOT_RUN, CaseResult, FailureKind, Scorecard
-from pytest_recall.results.sections import STANDING_OPEN, report_sections
+from pytest_recall.results.of_change_text import of_change_section
+from pytest_recall.results.scorecard import CaseResult, FailureKind, Scorecard
+from pytest_recall.results.sections import BOXES, STANDING_OPEN, report_sections
 from pytest_recall.results.sentences import counted
 from pytest_recall.results.standing import OF_BASE
 from pytest_recall.results.stop_text import failed_item_text
 from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.trial import Outcome
 
-COLUMNS = ("passed", "failed", "error", "skipped", NOT_RUN)
 MAX_MARKDOWN = 200
 MAX_OPEN = 10
 """Failures of a kind that stand open; a screen has no more."""
@@ -43,16 +42,12 @@ MEANINGS = {
     FailureKind.UNCOUNTED: "What is not counted was judged by a model that is not known to judge as people do.",
 }
 """What each kind of failure is, for readers who have not met the word."""
-BOXES = (
-    "A case stands in one of five boxes: a pass when it is due moves it up, and the higher it stands, the rarer it is"
-    " asked; a fail sends it back to box 1."
-)
 
 
 def markdown(record: Record, card: Scorecard, links: str = "") -> str:
     """Return the scorecard as a Markdown page; `links` is where the case files stand on the web, if they do."""
     header = record.header
-    sections = report_sections(record, card)
+    sections, of_change = report_sections(record, card), of_change_section(header, card)
     spent = next(section.lines[:1] for section in sections if section.key == "cost")
     counted_line = "; ".join((*filter(None, (sentences.further_counts(header, card),)), *spent))
     lines = [
@@ -61,7 +56,7 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
         f"**What to do:** {sentences.advice(header, card) or 'nothing'}.",
         "",
         *_cut_short(record, card),
-        *of_change_markdown(header, card),
+        *([*markdown_body(of_change), ""] if of_change.is_shown else []),
         *([f"{prose(counted_line)}.", ""] if counted_line else []),
     ]
     for section in sections:
@@ -102,11 +97,6 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
         rows = [f"- {code(case_id)}" for case_id in beyond[:MAX_MARKDOWN]]
         lines += _folded(f"Affected, and not asked for want of budget ({len(beyond)})", [*rows, *_more(beyond)])
     lines += _folded("This run", [f"- {line}" for line in _of_run(record, card)])
-    tables = (("reason", card.by_reason), ("scenario", card.by_scenario), ("dimension", card.by_dimension))
-    tables_told = [line for name, table in tables if table for line in ("", *_table(name, table))]
-    if tables_told:
-        boxes = [BOXES, ""] if any(reason.startswith("box ") for reason in card.by_reason) else []
-        lines += _folded("By reason, scenario and dimension", [*boxes, *tables_told[1:]])
     for section in sections:
         if section.is_shown and section.key not in STANDING_OPEN:
             lines += _folded(section.title, markdown_body(section))
@@ -202,14 +192,6 @@ def moved(header: Header, result: CaseResult) -> str:
     if header.writes:
         return sentences.move(result)
     return "new" if result.before is None else f"box {result.before}, not moved"
-
-
-def _table(name: str, table: Mapping[str, Mapping[str, int]]) -> list[str]:
-    columns = [column for column in COLUMNS if any(column in row_counts for row_counts in table.values())]
-    lines = [f"| {name} | {' | '.join(columns)} |", "| --- |" + " ---: |" * len(columns)]
-    for row, row_counts in table.items():
-        lines.append(f"| {cell(row)} | {' | '.join(str(row_counts.get(column, 0)) for column in columns)} |")
-    return lines
 
 
 def _failed_row(header: Header, result: CaseResult, links: str) -> str:

@@ -11,15 +11,14 @@ from textwrap import indent
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from pytest_recall.files.sections import terminal_body
-from pytest_recall.files.wording import grid, listed, one_line
+from pytest_recall.files.sections import fields, terminal_body
+from pytest_recall.files.wording import listed, one_line
 from pytest_recall.models.reply_names import joined
 from pytest_recall.results import gates_text, regressions_text, sentences
 from pytest_recall.results.ending_text import explanation, no_verdict_json
-from pytest_recall.results.of_change_text import of_change_json, of_change_lines
+from pytest_recall.results.of_change_text import of_change_section
 from pytest_recall.results.scorecard import CaseResult, FailureKind, Scorecard, is_incomplete
 from pytest_recall.results.scorecard_markdown import (
-    COLUMNS,
     MAX_MARKDOWN,
     OPEN,
     TITLES,
@@ -187,7 +186,7 @@ def terminal(
         yield f"what to do: {advice}"
     if told := sentences.partial(record, card):
         yield told
-    yield from of_change_lines(header, card)
+    yield from terminal_body(of_change_section(header, card))
     yield from failed(header, card, verbosity, shown, command, brief=brief)
     yield from undecided(card, verbosity, shown)
     if card.not_run:
@@ -202,9 +201,6 @@ def terminal(
         return
     if verbosity > 0:
         yield sentences.title(header, card.models) + partial(record)
-        yield from _grid("reason", card.by_reason)
-        if len(card.by_scenario) > 1:
-            yield from _grid("scenario", card.by_scenario)
     for section in figures:
         yield from terminal_body(section, brief=verbosity <= 0)
     yield from _notes(header, card, verbosity, command)
@@ -254,7 +250,7 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "knows_change": header.knows_change,
         "replayed": None if header.replayed is None else header.replayed.to_json(),
         "affected": list(header.affected),
-        **of_change_json(header, card),
+        **fields([of_change_section(header, card)]),
         "not_evaluated": [one._asdict() for one in card.not_evaluated(header)],
         "waiver": None if card.waiver is None else card.waiver._asdict(),
         "next_due": header.next_due,
@@ -264,9 +260,6 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "new_failures": [r.trial.case_id for r in kinds.get(FailureKind.NEW, ())],
         "known_failures": [r.trial.case_id for r in kinds.get(FailureKind.KNOWN, ())],
         "unseen_share_95": card.unseen,
-        "by_reason": card.by_reason,
-        "by_scenario": card.by_scenario,
-        "by_dimension": card.by_dimension,
         "failed": [_result(r) | regressions_text.as_json(card, r) for r in card.with_outcome(Outcome.FAILED)],
         "no_verdict": [
             _result(r) | no_verdict_json(r.trial) for r in card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)
@@ -293,7 +286,7 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "model_swapped": header.swapped,
         "sources": card.sources,
         "let_through": record.let_through.to_json(),
-        **{section.key: section.facts for section in report_sections(record, card)},
+        **fields(report_sections(record, card)),
     }
 
 
@@ -341,13 +334,6 @@ def _repeats(result: CaseResult) -> dict[str, Any]:
         "undecided": found.undecided,
         "pass_rate_95": None if found.interval is None else list(found.interval),
     }
-
-
-def _grid(name: str, table: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
-    columns = [column for column in COLUMNS if any(column in counts for counts in table.values())]
-    if columns:
-        rows = [(row, *(str(counts.get(column, 0)) for column in columns)) for row, counts in table.items()]
-        yield from grid((name, *columns), rows)
 
 
 MOST = 10

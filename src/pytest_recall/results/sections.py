@@ -5,16 +5,21 @@ The terminal, the Markdown page, the HTML page and scorecard.json all render the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from pytest_recall.files.sections import Section
+from pytest_recall.files.sections import Section, TextTable
 from pytest_recall.judges import judges_text
 from pytest_recall.results.gates_text import gates_section
-from pytest_recall.results.scorecard import Scorecard
+from pytest_recall.results.scorecard import NOT_RUN, Scorecard
 from pytest_recall.trials.cost import of_run
 from pytest_recall.trials.cost_text import cost_section
 from pytest_recall.trials.record import Record
 
+COLUMNS = ("passed", "failed", "error", "skipped", NOT_RUN)
+BOXES = (
+    "A case stands in one of five boxes: a pass when it is due moves it up, and the higher it stands, the rarer it is"
+    " asked; a fail sends it back to box 1."
+)
 STANDING_OPEN = ("gates", "judged_rates")
 """Sections that stand open on a page: they say whether the run is good enough."""
 
@@ -26,6 +31,7 @@ def report_sections(record: Record, card: Scorecard) -> Sequence[Section]:
 
 def _sections(record: Record, card: Scorecard) -> Iterator[Section]:
     yield gates_section(card)
+    yield _counts(card)
     yield _datasets(card)
     yield _baselines(card)
     yield _panels(card)
@@ -33,6 +39,22 @@ def _sections(record: Record, card: Scorecard) -> Iterator[Section]:
     yield _regraded(card)
     yield _observed(record, card)
     yield cost_section(of_run(record), record.let_through)
+
+
+def _counts(card: Scorecard) -> Section:
+    """Return how many cases came to what, by why they were chosen and what they are about."""
+    named = {"reason": card.by_reason, "scenario": card.by_scenario, "dimension": card.by_dimension}
+    shown = {name: table for name, table in named.items() if len(table) > (name != "reason")}
+    notes = [BOXES] if any(reason.startswith("box ") for reason in card.by_reason) else []
+    facts = {f"by_{name}": table for name, table in named.items()}
+    tables = [_table(name, table) for name, table in shown.items()]
+    return Section("By reason, scenario and dimension", tables, notes, facts=facts, brief=True)
+
+
+def _table(name: str, table: Mapping[str, Mapping[str, int]]) -> TextTable:
+    columns = [column for column in COLUMNS if any(column in counts for counts in table.values())]
+    rows = [(row, *(f"{counts.get(column, 0):,}" for column in columns)) for row, counts in table.items()]
+    return TextTable("", (name, *columns), rows)
 
 
 # What few runs have is not imported for all.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable, Sequence
 
@@ -18,10 +17,11 @@ from pytest_recall.cli.common import (
     marked_in,
     note_affected,
     place_of,
+    print_report,
 )
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
-from pytest_recall.files.sections import terminal_body
+from pytest_recall.files.sections import Report
 from pytest_recall.metrics.floors import READ_FROM, floor_folder
 from pytest_recall.models.model import KINDS
 from pytest_recall.models.prices import at_model
@@ -115,11 +115,9 @@ def run_estimate(args: argparse.Namespace) -> int:
         by_batch |= {name: seen(records, name, batch=True) for name in baselines}
         found = {name: estimate(chosen, costs, counts[name]) for name, costs in by_batch.items()}
     without = directly if args.batch else None
-    notes = list(render.history_lines(history[""], chosen.keys(), context.model))
-    if args.json:
-        print(json.dumps(render.estimate_json(found, len(records), without), indent=2, ensure_ascii=False))
-    else:
-        print("\n".join([*render.estimate_lines(found, len(records), without), *notes]))
+    section = render.estimate_section(found, len(records), without)
+    section = section._replace(snippet=list(render.history_lines(history[""], chosen.keys(), context.model)))
+    print_report(Report("Recall estimate", [section], section.facts), args)
     print(f"recall: {slice_line(plan.header('', ''))}", file=sys.stderr)
     if args.fail_above is None:
         return 0
@@ -183,15 +181,11 @@ def run_cost(args: argparse.Namespace) -> int:
     floors = [one for one in (folder / floor_folder(name) for name in READ_FROM) if is_begun(one)]
     beside = [*begun_repeats(folder)[1:], *floors]
     spends |= {one.name: total(of_run(read_journal(one))) for one in beside}
-    if args.json:
-        plain = {**render.cost_json(spends), "let_through": record.let_through.to_json()}
-        print(json.dumps(plain, indent=2, ensure_ascii=False))
-        return 0
-    section = render.cost_section(spends, record.let_through)
-    if section.is_shown:
-        print("\n".join(terminal_body(section)))
-        return 0
-    print(f"{folder.name}: no calls to an upstream were seen in this run.")
-    if words := render.let_through_words(record.let_through):
-        print(words)
+    section = render.cost_section(spends, record.let_through)._replace(title="")
+    if not section.is_shown:
+        words = filter(None, [render.let_through_words(record.let_through)])
+        told = f"{folder.name}: no calls to an upstream were seen in this run."
+        section = section._replace(lines=[told, *words])
+    facts = {**section.facts, "let_through": record.let_through.to_json()}
+    print_report(Report(f"Recall cost of {folder.name}", [section], facts), args)
     return 0

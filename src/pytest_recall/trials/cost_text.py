@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_recall.files.sections import Section, TextTable
-from pytest_recall.files.wording import budget_words, dollars, grid, listed, one_line, percent, plural
+from pytest_recall.files.wording import budget_words, dollars, listed, one_line, percent, plural
 from pytest_recall.models.prices import available
 from pytest_recall.replay.budget import Balance, price_key
 from pytest_recall.replay.exchange import Tokens
@@ -261,38 +261,46 @@ ASSUMED = (
 )
 
 
-def estimate_lines(
+def estimate_section(
     found: Mapping[str, Estimate], runs: int, directly: Mapping[str, Estimate] | None = None
-) -> Iterator[str]:
-    """Yield what a slice will take, from so many earlier runs.
+) -> Section:
+    """Return what a slice will take, from so many earlier runs.
 
     `found` has the agent under test first, under an empty name, and the baselines by theirs. If that
     is a run by batch, `directly` has the same without.
+
+    In JSON an amount has null in place of figures where nothing is known. What is not under `baselines` or `sum` is of
+    the agent under test; of a run by batch, `without_batch` is the sum if it is none.
     """
-    agent = found[""]
+    agent, amount = found[""], _usd(found)
+    facts = {
+        "version": 1,
+        "cases": agent.cases,
+        "runs": runs,
+        **_of_agent(agent),
+        "baselines": {name: _of_agent(one) for name, one in found.items() if name},
+        "sum": {"usd": _estimate_plain(amount), "seconds": _estimate_plain(_seconds(found))},
+        "batch": directly is not None,
+        "without_batch": None if directly is None else {"usd": _estimate_plain(_usd(directly))},
+    }
     if not agent.cases:
-        yield "no case is chosen: this run costs nothing"
-        return
-    asked = plural(agent.cases, "case")
-    if len(found) > 1:
-        asked += f", each asked of {len(found)} agents"
-    amount = _usd(found)
+        return Section("", lines=["no case is chosen: this run costs nothing"], facts=facts)
+    several = len(found) > 1
+    asked = plural(agent.cases, "case") + (f", each asked of {len(found)} agents" if several else "")
     if directly is None:
-        yield f"{asked}: {_estimate_words(amount)}, {ESTIMATE_MEANING}"
+        lines = [f"{asked}: {_estimate_words(amount)}, {ESTIMATE_MEANING}"]
     else:
-        yield f"{asked}: {_estimate_words(amount)} by batch, {_estimate_words(_usd(directly))} without, {LIVE}"
+        lines = [f"{asked}: {_estimate_words(amount)} by batch, {_estimate_words(_usd(directly))} without, {LIVE}"]
         if amount.assumed:
-            yield f"of {_cases(found, amount.assumed)} no run by batch is known: {ASSUMED}"
-    if len(found) > 1:
-        yield from _side_by_side(found, timed=directly is None)
-        yield f"from {plural(runs, 'earlier run')}"
-        return
+            lines.append(f"of {_cases(found, amount.assumed)} no run by batch is known: {ASSUMED}")
+    if several:
+        tables = list(_side_by_side(found, timed=directly is None))
+        return Section("", tables, [f"from {plural(runs, 'earlier run')}"], lines, facts=facts)
     if directly is None:
-        yield f"the agent's time, one case after another: {_time(agent.seconds)}"
+        lines.append(f"the agent's time, one case after another: {_time(agent.seconds)}")
     if len(agent.by_scenario) > 1:
-        for scenario, part in agent.by_scenario.items():
-            yield f"  {_name(scenario)}: {_estimate_words(part)}"
-    yield f"from {plural(runs, 'earlier run')}: {_sources(amount)}"
+        lines += [f"  {_name(scenario)}: {_estimate_words(part)}" for scenario, part in agent.by_scenario.items()]
+    return Section("", lines=[*lines, f"from {plural(runs, 'earlier run')}: {_sources(amount)}"], facts=facts)
 
 
 def history_lines(history: Iterable[CaseCost], case_ids: Container[str], model: str | None) -> Iterator[str]:
@@ -306,26 +314,6 @@ def history_lines(history: Iterable[CaseCost], case_ids: Container[str], model: 
 def swapped_models(names: Iterable[str]) -> str:
     """Return the models that another one replaces, in words."""
     return listed([f"`{one_line(name, 80)}`" for name in sorted({one for name in names for one in name.split(", ")})])
-
-
-def estimate_json(
-    found: Mapping[str, Estimate], runs: int, directly: Mapping[str, Estimate] | None = None
-) -> dict[str, Any]:
-    """Return the same as plain JSON types; an amount has null in place of figures where nothing is known.
-
-    What is not under `baselines` or `sum` is of the agent under test; of a run by batch,
-    `without_batch` is the sum if it is none.
-    """
-    return {
-        "version": 1,
-        "cases": found[""].cases,
-        "runs": runs,
-        **_of_agent(found[""]),
-        "baselines": {name: _of_agent(one) for name, one in found.items() if name},
-        "sum": {"usd": _estimate_plain(_usd(found)), "seconds": _estimate_plain(_seconds(found))},
-        "batch": directly is not None,
-        "without_batch": None if directly is None else {"usd": _estimate_plain(_usd(directly))},
-    }
 
 
 def beyond(found: Mapping[str, Estimate], most: float, directly: Mapping[str, Estimate] | None = None) -> str:
@@ -363,18 +351,18 @@ def _seconds(found: Mapping[str, Estimate]) -> Amount:
 # Tables
 
 
-def _side_by_side(found: Mapping[str, Estimate], *, timed: bool) -> Iterator[str]:
+def _side_by_side(found: Mapping[str, Estimate], *, timed: bool) -> Iterator[TextTable]:
     every = [(_estimate_name(name), one.usd, one.seconds) for name, one in found.items()]
     rows = [
-        [name, _cost(usd), _spread(usd) or "–", *([_time(seconds)] if timed else ()), *_counts(usd)]
+        (name, _cost(usd), _spread(usd) or "–", *([_time(seconds)] if timed else ()), *_counts(usd))
         for name, usd, seconds in [*every, ("sum", _usd(found), _seconds(found))]
     ]
     time = ["agent's time"] if timed else []
-    yield from grid(["asked", "cost", "95 %", *time, "by itself", "by scenario", UNKNOWN], rows)
+    yield TextTable("", ("asked", "cost", "95 %", *time, "by itself", "by scenario", UNKNOWN), rows)
     scenarios = list(found[""].by_scenario)
     if len(scenarios) > 1:
-        costs = [[_name(name), *(_cost(one.by_scenario[name]) for one in found.values())] for name in scenarios]
-        yield from grid(["cost by scenario", *map(_estimate_name, found)], costs)
+        costs = [(_name(name), *(_cost(one.by_scenario[name]) for one in found.values())) for name in scenarios]
+        yield TextTable("", ("cost by scenario", *map(_estimate_name, found)), costs)
 
 
 def _counts(usd: Amount) -> list[str]:

@@ -47,13 +47,13 @@ LATE = (
     *("pdb", "readline", "faulthandler", "encodings.utf_8_sig"),
     *("httpx", "openai.resources.chat.completions", "anthropic.resources.messages", "genai_prices.data"),
     *("httpcore", "httpcore2", "h11", "anyio._backends._asyncio", "truststore", "stringprep"),
-    *("nltk", "jsonschema", "filelock", "matplotlib.figure", "matplotlib.backends.backend_agg"),
+    *("nltk", "jsonschema", "filelock"),
 )
 """What runs import late, where it is installed."""
 
 
 HOME = {key: value for key, value in os.environ.items() if key == "HOME"}
-"""The user's, in which matplotlib keeps what it knows of the fonts; pytester gives each test a HOME of its own."""
+"""The user's; pytester gives each test a HOME of its own."""
 
 
 def open_one() -> None:

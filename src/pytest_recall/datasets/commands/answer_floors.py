@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pytest_recall.cli.common import say
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pytest_recall.datasets.membench import Arguments, MembenchSummary
     from pytest_recall.datasets.reader_floors import ReaderFloor
     from pytest_recall.datasets.repeats import Ingest
+    from pytest_recall.files.sections import Section
     from pytest_recall.memory.client import Client
 
 AskFloor = Callable[["Client", "Arguments", Path, "ReaderFloor"], "Ingest"]
@@ -74,19 +75,17 @@ def ask_floors(
     return found
 
 
-def shown_floors(
-    memory: MembenchSummary, floors: dict[str, Ingest], *, wanted: bool
-) -> tuple[list[str], dict[str, Any] | None]:
-    """Return the lines on the floors of a memory, or why there are none, and the same as plain JSON types.
+def floors_section(memory: MembenchSummary, floors: dict[str, Ingest], *, wanted: bool) -> Section:
+    """Return what the floors of a memory came to, or why nothing.
 
     `memory` is the summary of a memory that a reader answered from, and `wanted` whether its floors were asked for.
     """
-    from pytest_recall.datasets.reader_floors_text import answer_floor_lines, answer_floors_json
+    from pytest_recall.datasets.reader_floors_text import reader_floors_section
+    from pytest_recall.files.sections import Section
     from pytest_recall.trials.cost import total
 
     beside = {name: one.found.summary for name, one in floors.items() if not one.unfinished}
     if beside and len(beside) == len(floors):
-        spent = total({name: one.spend for name, one in floors.items()})
-        return list(answer_floor_lines(memory, beside, spent)), answer_floors_json(memory, beside, spent)
+        return reader_floors_section(memory, beside, total({name: one.spend for name, one in floors.items()}))
     hint = "the same command measures them" if wanted else "--floors lets the reader answer from these as well"
-    return ([f"floors of answers: not measured; {hint}"] if memory.everything.reading.answers else []), None
+    return Section("", lines=[f"floors of answers: not measured; {hint}"] if memory.everything.reading.answers else [])

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
-from pytest_recall.cli.common import Commands, placeless
+from pytest_recall.cli.common import Commands, placeless, print_report
 from pytest_recall.datasets.dataset import Inventory
 from pytest_recall.datasets.file import (
     LAYOUTS,
@@ -18,7 +17,7 @@ from pytest_recall.datasets.file import (
     sample_path,
     sample_text,
 )
-from pytest_recall.datasets.inventory_text import Checked, dataset_json, dataset_lines
+from pytest_recall.datasets.inventory_text import Checked, dataset_report
 from pytest_recall.datasets.questions import SAMPLE
 from pytest_recall.files.errors import RecallError
 
@@ -56,10 +55,7 @@ def run_dataset_check(args: argparse.Namespace) -> int:
     found = digest(dataset)
     published = PUBLISHED.get(found.sha256)
     checked = Checked(dataset.name, dataset.format, how, found.size, found.sha256, published, inventory)
-    if args.json:
-        print(json.dumps(dataset_json(checked), indent=2, ensure_ascii=False))
-    else:
-        print("\n".join(dataset_lines(checked)))
+    print_report(dataset_report(checked), args)
     return int(bool(inventory.oddities) and published is None)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from pytest_recall.cli.common import print_report
 
 if TYPE_CHECKING:
     from pytest_recall.datasets.cases import DatasetCases
@@ -19,8 +20,9 @@ def dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Cli
     from pytest_recall.datasets.datasets_text import stored_by
     from pytest_recall.datasets.reader_floors import is_unknown
     from pytest_recall.datasets.reading import PROMPTS, prompt_version
-    from pytest_recall.datasets.reading_text import prompt_lines
-    from pytest_recall.files.wording import grid, listed, plural
+    from pytest_recall.datasets.reading_text import prompt_section
+    from pytest_recall.files.sections import Report, Section, TextTable
+    from pytest_recall.files.wording import listed, plural
     from pytest_recall.metrics.floors import READ_FROM
     from pytest_recall.models.model import parse
 
@@ -35,37 +37,36 @@ def dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Cli
     memories = [client.name for client in clients]
     told = {**bench.asked.telling._asdict(), "settle": args.settle, "accumulate": bench.accumulate}
     calls = counts.total() * args.repeat * len(memories) if args.reader or args.judge else 0
-    if args.json:
-        plain = {
-            "version": 1,
-            "memories": memories,
-            "dataset": bench.dataset.format,
-            "k": bench.asked.limit,
-            **told,
-            "repeat": args.repeat,
-            "questions": dict(sorted(counts.items())),
-            "reader": args.reader,
-            "prompt": version or None,
-            "prompt_text": PROMPTS[name] if args.reader else None,
-            "judges": args.judge,
-            "calls": calls,
-            "floor_calls": further if args.floors else 0,
-        }
-        print(json.dumps(plain, indent=2, ensure_ascii=False))
-        return 0
+    plain = {
+        "version": 1,
+        "memories": memories,
+        "dataset": bench.dataset.format,
+        "k": bench.asked.limit,
+        **told,
+        "repeat": args.repeat,
+        "questions": dict(sorted(counts.items())),
+        "reader": args.reader,
+        "prompt": version or None,
+        "prompt_text": PROMPTS[name] if args.reader else None,
+        "judges": args.judge,
+        "calls": calls,
+        "floor_calls": further if args.floors else 0,
+    }
     often = f", {args.repeat} times" if args.repeat > 1 else ""
     stored = stored_by(told) + often
     asked = f"{plural(counts.total(), 'question')}, {plural(bench.asked.limit, 'passage')} each, {stored}"
-    print(f"{listed(memories)} on {bench.dataset.format} ({args.path}): {asked}\n")
+    on = f"{listed(memories)} on {bench.dataset.format} ({args.path}): {asked}"
     rows = sorted((category_title(one), f"{n:,}") for one, n in counts.items())
-    print("\n".join(grid(("category", "n"), rows)))
+    sections = [Section("", [TextTable("", ("category", "n"), rows)], lines=[on])]
     if args.reader:
-        print("", *prompt_lines(args.reader, version, PROMPTS[name]), sep="\n")
+        sections.append(prompt_section(args.reader, version, PROMPTS[name]))
+    lines = []
     if calls:
         asked_of = [*(["the reader"] if args.reader else []), *(["each judge"] if args.judge else [])]
-        print(f"\n{plural(calls, 'call')} of {' and '.join(asked_of)} at most")
+        lines.append(f"{plural(calls, 'call')} of {' and '.join(asked_of)} at most")
     if args.floors:
         judged = ", and as many of each judge where there is a rule for the answer" if args.judge else ""
         told_further = f"{plural(further, 'further call')} of the reader{judged}"
-        print(f"\nthen from {listed(READ_FROM)}, in as many tokens as the memory returns: {told_further}")
+        lines.append(f"then from {listed(READ_FROM)}, in as many tokens as the memory returns: {told_further}")
+    print_report(Report(on, [*sections, Section("", lines=lines)], plain), args)
     return 0

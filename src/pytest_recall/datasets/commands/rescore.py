@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_recall.cli.common import Commands, counted, names, placeless, say
+from pytest_recall.cli.common import Commands, counted, names, placeless, print_report, say
 
 if TYPE_CHECKING:
     from pytest_recall.datasets.comparison import JournalContents
@@ -45,10 +44,10 @@ def add_rescore(commands: Commands) -> None:
 
 def run_rescore(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.datasets import rescoring_text as render
     from pytest_recall.datasets.cases import metrics_of
     from pytest_recall.datasets.membench import fold, has_failed
     from pytest_recall.datasets.rescoring import altered, at_k, limit_of
+    from pytest_recall.datasets.rescoring_text import rescored_report
     from pytest_recall.files.wording import listed, plural
 
     run = _run(args.run_folder)
@@ -59,11 +58,7 @@ def run_rescore(args: argparse.Namespace) -> int:
     found = {k: at_k(run, k, chosen) for k in ks}
     by_k = {k: fold(one.trials.values(), len(one.asked), one.asked) for k, one in found.items()}
     changed = [] if args.k else altered(run, found[ks[0]])
-    if args.json:
-        plain = {**render.rescored_json(by_k), "altered": changed}
-        print(json.dumps(plain, indent=2, ensure_ascii=False))
-    else:
-        print("\n".join(render.rescored_lines(by_k)))
+    print_report(rescored_report(by_k, changed), args)
     if changed:
         told = f"{plural(len(changed), 'question')} came to other values in the journal: {listed(changed)}"
         say(f"{told}; it was written by another version, or changed since")
@@ -88,9 +83,9 @@ def add_misses(commands: Commands) -> None:
 
 def run_misses(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.datasets import rescoring_text as render
     from pytest_recall.datasets.categories import category_name
     from pytest_recall.datasets.rescoring import at_k, ids_of, limit_of, missed
+    from pytest_recall.datasets.rescoring_text import missed_report
     from pytest_recall.files.errors import RecallError, nearest
 
     run = _run(args.run_folder)
@@ -110,10 +105,7 @@ def run_misses(args: argparse.Namespace) -> int:
             " rewritten what it was told and names no ids; there is nothing to show"
         )
     found = list(missed(run._replace(asked=asked), k))
-    if args.json:
-        print(json.dumps(render.missed_json(found, k, measured), indent=2, ensure_ascii=False))
-    else:
-        print("\n".join(render.missed_lines(found, args.limit, k, measured)))
+    print_report(missed_report(found, args.limit, k, measured), args)
     return 0
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import os
 import re
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_recall.cli.common import LONGEST_WAIT, Commands, counted, names, placeless, project, say
-from pytest_recall.datasets.commands.answer_floors import add_floors, ask_floors, check_floors, shown_floors
+from pytest_recall.cli.common import LONGEST_WAIT, Commands, counted, names, placeless, print_report, project, say
+from pytest_recall.datasets.commands.answer_floors import add_floors, ask_floors, check_floors, floors_section
 from pytest_recall.datasets.commands.dry_run import dry_run
 from pytest_recall.datasets.commands.findings import findings_of, floors_of
 from pytest_recall.datasets.commands.judging import (
@@ -268,9 +267,10 @@ def _run_one(asking: _Asking, client: Client) -> int:
     """Run one memory, print what it came to, and return the exit code."""
     from pytest_recall.datasets import datasets_text as render
     from pytest_recall.datasets.file import PUBLISHED
-    from pytest_recall.datasets.reading_text import reading_lines, readings_json
+    from pytest_recall.datasets.reading_text import reading_section
     from pytest_recall.datasets.repeats import RepeatedResult
-    from pytest_recall.datasets.repeats_text import ingest_lines, ingests_json
+    from pytest_recall.datasets.repeats_text import ingests_section
+    from pytest_recall.files.sections import Report, fields
     from pytest_recall.trials.question_run import end_runs
 
     args = asking.args
@@ -279,35 +279,25 @@ def _run_one(asking: _Asking, client: Client) -> int:
     folder = args.out or _folder(arguments)
     result = _ingested(asking, client, arguments, folder)
     summary, named = result.summary, result.named
-    told: list[str] = []
-    extra: dict[str, Any] = {}
+    earlier = [one.found.earlier for one in result.ingests]
+    sections = [*render.membench_sections(arguments, summary, earlier, result.failed, result.kept)]
     if args.repeat > 1:
-        told += ["", *ingest_lines(result, summary)]
-        extra |= ingests_json(result)
+        sections.append(ingests_section(result, summary))
     if arguments.reader:
         spends = {name: one.found.reading_spend for name, one in named.items()}
-        told += reading_lines(arguments.reader, summary.everything, result.unread, spends)
-        extra |= {"reading": readings_json(result.unread, spends)}
+        sections.append(reading_section(arguments.reader, summary.everything, result.unread, spends))
     if judges := {name: one.judged for name, one in named.items() if one.judged is not None}:
         spends = {name: one.spend for name, one in judges.items()}
-        said = (result.ingests[0].judges, len(result.judged), result.undecided, spends)
-        told += list(render.verdicts(*said))
-        extra |= {"judge": render.verdicts_json(*said)}
+        named_judges = result.ingests[0].judges
+        sections.append(render.judged_section(named_judges, len(result.judged), result.undecided, spends))
     floors = _floors_of(asking, client, result.ingests[0])
     if args.repeat == 1 and not client.baseline:
-        lines, plain = shown_floors(summary, floors, wanted=args.floors)
-        told += lines if plain is None else ["", *lines]
-        extra |= {} if plain is None else {"answer_floors": plain}
+        sections.append(floors_section(summary, floors, wanted=args.floors))
     if reported:
         whole = args.sample is None and args.categories is None and result.complete
         same = whole and arguments.sha256 in PUBLISHED
-        told += ["", *render.reported_lines(reported, summary, same_file=same)]
-        extra["published"] = render.reported_json(reported, summary, same_file=same)
-    earlier = [one.found.earlier for one in result.ingests]
-    if args.json:
-        print(json.dumps({**render.membench_json(arguments, summary, earlier), **extra}, indent=2, ensure_ascii=False))
-    else:
-        print("\n".join([*render.membench_lines(arguments, summary, result.failed, result.kept), *told]))
+        sections.append(render.reported_section(reported, summary, same_file=same))
+    print_report(Report(f"{client.name} on {arguments.dataset}", sections, fields(sections)), args)
     keeps = {"replays": args.replay is not None, "keeps": args.keep_failed}
     ends = [findings_of(result, asking.floors, **keeps)]
     ends += [findings_of(RepeatedResult((one,), 1), {}, **keeps, name=f"{name}: ") for name, one in floors.items()]
@@ -326,7 +316,6 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
     from pytest_recall.datasets.membench_run import is_finished, read_figures
     from pytest_recall.datasets.repeats import RepeatedResult
     from pytest_recall.files.errors import StoppedError, is_full, remedy_of, sentence_of
-    from pytest_recall.files.sections import section_lines
     from pytest_recall.files.wording import one_line, same_command
     from pytest_recall.memory.selector import title
     from pytest_recall.trials.question_run import end_runs
@@ -372,22 +361,12 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
             codes.append(_said(of_floor))
     compared = render.against_first(runs)
     beside = {
-        one.arguments.memory: shown_floors(one.summary, floors[one.arguments.memory], wanted=args.floors)
+        one.arguments.memory: floors_section(one.summary, floors[one.arguments.memory], wanted=args.floors)
         for one in runs
         if one.arguments.memory in floors
     }
-    if args.json:
-        left = {"broken": broken} if broken else {}
-        plain = render.several_json(runs, compared)
-        for one in plain["memories"]:
-            if (measured := beside.get(one["memory"], ([], None))[1]) is not None:
-                one["answer_floors"] = measured
-        print(json.dumps({**plain, **left}, indent=2, ensure_ascii=False))
-    elif runs:
-        print("\n".join(section_lines(render.several_section(runs, compared))))
-        for name, (lines, measured) in beside.items():
-            told = [f"{name}: {line}" for line in lines] if measured is None else ["", f"{name}:", *lines]
-            print("\n".join(told))
+    if runs or args.json:
+        print_report(render.several_report(runs, compared, beside, broken), args)
     for name, why in broken.items():
         say(f"{name}: not in the table, since it broke: {why}; {same_command('ask', again=True)}")
     of_floors = [one.folder for measured in floors.values() for one in measured.values()]

@@ -12,6 +12,7 @@ from pytest_recall.cli.common import Commands, placeless, say
 
 if TYPE_CHECKING:
     from pytest_recall.datasets.verifying import Verified
+    from pytest_recall.files.sections import Section
 
 VERIFY = """\
 A bundle is one file with the journals of the runs of a table, its figures and a manifest of hashes; the script
@@ -41,6 +42,7 @@ def add_verify(commands: Commands) -> None:
 def run_verify(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.datasets.verifying import DatasetCopy, verify
+    from pytest_recall.files.sections import report_lines
 
     found = verify(args.bundle, None if args.data is None else DatasetCopy.read(args.data))
     if args.json:
@@ -51,7 +53,7 @@ def run_verify(args: argparse.Namespace) -> int:
     for sentence in found.left:
         say(sentence)
     if found.computed:
-        print("", *_table(found), "", sep="\n")
+        print("", *report_lines(_tables(found)), "", sep="\n")
     for sentence in found.problems:
         say(sentence)
     print("does not hold" if found.problems else "holds")
@@ -72,17 +74,13 @@ def _to_json(found: Verified) -> dict[str, Any]:
     }
 
 
-def _table(found: Verified) -> Iterator[str]:
+def _tables(found: Verified) -> Iterator[Section]:
     """Yield the figures that were computed again, as `recall memory run` prints them."""
-    from pytest_recall.datasets.datasets_text import membench_lines
+    from pytest_recall.datasets.datasets_text import membench_sections
     from pytest_recall.datasets.several import against_first, groups_of_runs, several_section
-    from pytest_recall.files.sections import section_lines
 
-    groups = zip(groups_of_runs(found.computed), groups_of_runs(found.filled), strict=True)
-    for place, (runs, filled) in enumerate(groups):
-        if place:
-            yield ""
+    for runs, filled in zip(groups_of_runs(found.computed), groups_of_runs(found.filled), strict=True):
         if len(runs) == 1:
-            yield from membench_lines(runs[0].arguments, runs[0].summary)
+            yield from membench_sections(runs[0].arguments, runs[0].summary)
         else:
-            yield from section_lines(several_section(runs, against_first(filled)))
+            yield several_section(runs, against_first(filled))

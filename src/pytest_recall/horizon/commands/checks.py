@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_recall.cli.common import Commands, placeless, say
+from pytest_recall.cli.common import Commands, placeless, print_report, say
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.wording import grid, plural
+from pytest_recall.files.sections import Report, Section, TextTable
+from pytest_recall.files.wording import plural
 from pytest_recall.horizon.commands.options import (
     Usual,
     add_asking,
@@ -73,12 +74,11 @@ def run_check(args: argparse.Namespace) -> int:
     say_dates(corpus)
     found = check(corpus)
     errors = sum(one.severity == "error" for one in found)
-    if args.json:
-        plain = {"version": 1, "errors": errors, "warnings": len(found) - errors}
-        print(json.dumps({**plain, "findings": [one._asdict() for one in found]}, indent=2, ensure_ascii=False))
-    else:
-        total = f"{plural(errors, 'error')}, {plural(len(found) - errors, 'warning')}"
-        print("\n".join([*_whole(found), total] if args.all or len(found) <= FEW else _summary(found, total)))
+    plain = {"version": 1, "errors": errors, "warnings": len(found) - errors}
+    total = f"{plural(errors, 'error')}, {plural(len(found) - errors, 'warning')}"
+    is_short = args.all or len(found) <= FEW
+    sections = [Section("", lines=[*_whole(found), total])] if is_short else list(_summary(found, total))
+    print_report(Report(total, sections, {**plain, "findings": [one._asdict() for one in found]}), args)
     return int(errors > 0)
 
 
@@ -86,7 +86,7 @@ def _whole(found: Iterable[ToldFinding]) -> list[str]:
     return [f"{one.file}:{one.line}: {one.severity}: {one.message}" for one in found]
 
 
-def _summary(found: Sequence[ToldFinding], total: str) -> Iterator[str]:
+def _summary(found: Sequence[ToldFinding], total: str) -> Iterator[Section]:
     """Yield how many findings there are of each rule, errors before warnings, and the first ones of each."""
     by_rule: dict[tuple[str, str], list[ToldFinding]] = {}
     for one in sorted(found, key=lambda one: one.severity != "error"):
@@ -95,14 +95,11 @@ def _summary(found: Sequence[ToldFinding], total: str) -> Iterator[str]:
         (f"{severity} {rule}", f"{len(those):,}", f"{len({one.file for one in those}):,}")
         for (severity, rule), those in by_rule.items()
     ]
-    yield total
-    yield ""
-    yield from grid(("rule", "findings", "files"), rows)
+    yield Section("", [TextTable("", ("rule", "findings", "files"), rows)], lines=[total])
     for (_, rule), those in by_rule.items():
-        yield ""
-        yield from _whole(those[:FIRST])
-        if len(those) > FIRST:
-            yield f"… and {len(those) - FIRST:,} more of {rule}; --all prints all"
+        left = len(those) - FIRST
+        more = [f"… and {left:,} more of {rule}; --all prints all"] if left > 0 else []
+        yield Section("", lines=[*_whole(those[:FIRST]), *more])
 
 
 LINT_DETAILS = """\

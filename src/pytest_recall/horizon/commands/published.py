@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_recall.cli.common import TIME_HELP, duration, say
+from pytest_recall.cli.common import TIME_HELP, duration
 from pytest_recall.files.errors import RecallError
 
-PICTURE = "heatmap.png"
+PICTURE = "heatmap.svg"
 _BESIDE = {"failure_log": "failures.jsonl", "question_log": "questions.jsonl", "progress_jsonl": "progress.jsonl"}
 """Files that a run writes beside its result, by the options that may name no other place."""
 _ELSEWHERE = {
     "adapter": "--memory names the memory system",
     "parallelism": "--concurrency says how many questions are asked at once",
-    "heatmap_script": f"no script draws {PICTURE}; `recall bench heatmap` draws it with other colours, or as SVG",
+    "heatmap_script": f"no script draws {PICTURE}; `recall bench heatmap` draws it with other colours",
 }
 """What to write in place of options that are known by another name."""
 
@@ -38,7 +38,7 @@ def add_published(parser: argparse.ArgumentParser) -> None:
         help=f"how long one call of a gRPC memory may take, {TIME_HELP} (default: 120s)",
     )
     parser.add_argument("--heatmap", action="store_true", help="print the figures of categories by checkpoint, as JSON")
-    parser.add_argument("--no-heatmap-png", action="store_true", help=f"draw no {PICTURE}, and no SVG")
+    parser.add_argument("--no-heatmap-png", action="store_true", help=f"draw no {PICTURE}")
     for name in (*_BESIDE, *_ELSEWHERE):
         parser.add_argument(f"--{name.replace('_', '-')}", metavar="VALUE", help=argparse.SUPPRESS)
     parser.add_argument("--no-question-log", action="store_true", help=argparse.SUPPRESS)
@@ -107,21 +107,13 @@ def grid(folder: Path) -> dict[str, Any]:
 
 
 def draw(folder: Path) -> None:
-    """Draw the heatmap of the run in a folder, unless it is newer than its answers; as SVG without matplotlib."""
+    """Draw the heatmap of the run in a folder, unless it is newer than its answers."""
+    from pytest_recall.files.disk import write_text
     from pytest_recall.horizon.heatmap_svg import heatmap_svg
     from pytest_recall.horizon.picture_data import heatmap
-    from pytest_recall.horizon.picture_files import answered_at, write_pictures
-    from pytest_recall.horizon.pictures import draw_heatmap
+    from pytest_recall.horizon.run_file import answered_at
     from pytest_recall.horizon.runs import read_run
 
-    png, svg, written = folder / PICTURE, folder / f"{Path(PICTURE).stem}.svg", answered_at(folder)
-    if any(path.exists() and path.stat().st_mtime_ns > written for path in (png, svg)):
-        return
-    found = heatmap(read_run(folder))
-    try:
-        path, drawn = png, draw_heatmap(found)
-    except RecallError as error:
-        path, drawn = svg, heatmap_svg(found).encode()
-        say(f"{svg} is drawn in place of {PICTURE}: {error}")
-    for one in write_pictures({path: (drawn, written)}):
-        say(one)
+    picture = folder / PICTURE
+    if not picture.exists() or picture.stat().st_mtime_ns <= answered_at(folder):
+        write_text(picture, heatmap_svg(heatmap(read_run(folder))))

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_recall.cli.common import Commands, counted, names, placeless, say
+from pytest_recall.cli.common import Commands, counted, names, placeless, print_report, say
 from pytest_recall.files.errors import RecallError, nearest
-
-if TYPE_CHECKING:
-    from pytest_recall.horizon.picture_data import Heatmap, SizeCurve
-
+from pytest_recall.horizon.commands.published import PICTURE
 
 HEATMAP_DETAILS = """\
-Draws heatmap.png into the run's folder: categories by checkpoint, all answers, and hallucination. A square of
-fewer than five answers has a dot; one that was not asked shows the value before, paler and hatched. Beside it
-recall-vs-size.png, means with bands against days. With `-o NAME.png` that is called NAME-recall-vs-size.png, so
+Draws heatmap.svg into the run's folder: categories by checkpoint, all answers, and hallucination. A square of
+fewer than five answers has a dot; one that was not asked shows the value before, paler and striped. Beside it
+recall-vs-size.svg, means with bands against days. With `-o NAME.svg` that is called NAME-recall-vs-size.svg, so
 that several runs can share a folder.
-Where no model judged, hallucination is hatched: it was not measured. Of passages that no model judged the squares
+Where no model judged, hallucination is left out: it was not measured. Of passages that no model judged the squares
 are the share of the relevant days found, with floors and ceiling below. The colours can be told apart by
 colour-blind people; `published` are those of Recall Bench, which cannot.
 
   recall bench heatmap runs/mine
-  recall bench heatmap runs/mine -o pictures/mine.svg --svg
+  recall bench heatmap runs/mine -o pictures/mine.svg
 
-Without matplotlib (pip install 'pytest-recall[pictures]') they are SVG, with less detail. A PNG beside an SVG of
-its name, or the reverse, is removed if it is older than the run's answers and pytest-recall drew it.
 exit codes: 0 drawn, 2 nothing was drawn
 """
 
@@ -43,63 +35,29 @@ def add_heatmap(commands: Commands) -> None:
     parser.add_argument(
         "--colors", choices=("safe", "published"), default="safe", help="the palette of the heatmap (default: safe)"
     )
-    parser.add_argument("--svg", action="store_true", help="draw SVG in place of PNG")
 
 
 def run_heatmap(args: argparse.Namespace) -> int:
     """Run the command."""
+    from pytest_recall.files.disk import write_text
+    from pytest_recall.horizon.curve_svg import sizes_svg
+    from pytest_recall.horizon.heatmap_svg import heatmap_svg
     from pytest_recall.horizon.picture_data import heatmap, sizes
-    from pytest_recall.horizon.picture_files import answered_at, write_pictures
     from pytest_recall.horizon.runs import read_run
 
-    path, draw = _drawing(args)
-    found, since = read_run(args.run_dir), answered_at(args.run_dir)
-    drawn = {path: (draw.heatmap(heatmap(found)), since)}
+    path: Path = args.out or args.run_dir / PICTURE
+    if path.suffix != ".svg":
+        raise RecallError(f"{path}: is to be SVG; call it *.svg")
+    found = read_run(args.run_dir)
+    drawn = {path: heatmap_svg(heatmap(found), args.colors)}
     if found.evaluations:
-        drawn[beside(path, "recall-vs-size")] = draw.sizes(sizes(found)), since
+        drawn[beside(path, "recall-vs-size")] = sizes_svg(sizes(found))
     else:
         say("the run's files hold no answers, so that there are no bands to draw")
-    told = write_pictures(drawn)
-    print("\n".join(map(str, drawn)))
-    for one in (*draw.said, *told):
-        say(one)
+    for file, text in drawn.items():
+        write_text(file, text)
+        print(file)
     return 0
-
-
-class _Drawing(NamedTuple):
-    """What draws the pictures, and what is to be said of it."""
-
-    heatmap: Callable[[Heatmap], bytes]
-    sizes: Callable[[SizeCurve], bytes]
-    said: tuple[str, ...] = ()
-
-
-def _drawing(args: argparse.Namespace) -> tuple[Path, _Drawing]:
-    """Return the heatmap's file, and what draws it: matplotlib, or without it, SVG alone."""
-    from pytest_recall.horizon import pictures
-
-    format: pictures.Format = "svg" if args.svg else "png"
-    if args.out is not None and args.out.suffix != f".{format}":
-        other = "leave --svg out" if args.svg else "give --svg"
-        raise RecallError(f"{args.out}: is to be {format.upper()}; call it *.{format}, or {other}")
-    try:
-        pictures.check_drawing()
-    except RecallError as error:
-        if args.out is not None and not args.svg:
-            raise RecallError(f"{args.out}: {error}, or call it *.svg and give --svg") from None
-        from pytest_recall.horizon import curve_svg, heatmap_svg
-
-        plain = _Drawing(
-            lambda found: heatmap_svg.heatmap_svg(found, args.colors).encode(),
-            lambda found: curve_svg.sizes_svg(found).encode(),
-            ("SVG is drawn without matplotlib; for PNG, run `pip install 'pytest-recall[pictures]'`",),
-        )
-        return args.out or args.run_dir / "heatmap.svg", plain
-    drawing = _Drawing(
-        lambda found: pictures.draw_heatmap(found, args.colors, format),
-        lambda found: pictures.draw_sizes(found, format),
-    )
-    return args.out or args.run_dir / f"heatmap.{format}", drawing
 
 
 def beside(heatmap: Path, name: str) -> Path:
@@ -139,17 +97,11 @@ def add_report(commands: Commands) -> None:
 
 def run_report(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.horizon import report_text
+    from pytest_recall.horizon.report_text import horizon_report
     from pytest_recall.horizon.runs import read_answered
-    from pytest_recall.horizon.statistics import pairing, report
 
     # Two folders of one name, such as a/run and b/run, must not look alike.
-    runs = [read_answered(path, str(path)) for path in args.run_dirs]
-    reports, pairings = [report(one) for one in runs], [pairing(runs[0], other) for other in runs[1:]]
-    if args.json:
-        print(json.dumps(report_text.as_json(reports, pairings, runs), indent=2, ensure_ascii=False))
-    else:
-        print("\n".join(report_text.lines(reports, pairings, runs, markdown=args.markdown)))
+    print_report(horizon_report([read_answered(path, str(path)) for path in args.run_dirs]), args)
     return 0
 
 
@@ -189,7 +141,7 @@ def add_misses(commands: Commands) -> None:
 
 def run_misses(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.horizon.misses import missed_days, missed_days_json, missed_days_lines
+    from pytest_recall.horizon.misses import missed_days, missed_days_report
     from pytest_recall.horizon.runs import read_answered
 
     run = read_answered(args.run_dir, str(args.run_dir))
@@ -210,8 +162,5 @@ def run_misses(args: argparse.Namespace) -> int:
             f"{args.run_dir}: for no answer is it known what the memory returned: it answers by itself, or its passages"
             " do not name their source; there is nothing to show"
         )
-    if args.json:
-        print(json.dumps(missed_days_json(found, measured), indent=2, ensure_ascii=False))
-    else:
-        print("\n".join(missed_days_lines(found, args.limit, measured)))
+    print_report(missed_days_report(found, args.limit, measured), args)
     return 0

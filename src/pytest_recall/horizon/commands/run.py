@@ -19,6 +19,7 @@ from pytest_recall.cli.common import (
     dollars,
     duration,
     placeless,
+    print_report,
     project,
     recording_of,
     say,
@@ -53,8 +54,8 @@ passages stand as the answer. Without a judge the points come from the reference
 shown for answers alone: of passages the result is how much of the relevant days they are from, beside floors.
 
 Each answer is a trial in the journal trials.jsonl, in eval/_artifacts/bench or in --out, and the published
-files are written from it: questions.jsonl, failures.jsonl, progress.jsonl, result.json; heatmap.png, or
-without matplotlib heatmap.svg, shows it. Run the same command again to resume a stopped run: questions with
+files are written from it: questions.jsonl, failures.jsonl, progress.jsonl, result.json; heatmap.svg
+shows it. Run the same command again to resume a stopped run: questions with
 points are not asked again, questions that failed are. After an edit of the memory or of a model that is code
 of yours, after a finished run of one of which that cannot be known, such as a service or a program, or with
 --fresh, all is asked again; the earlier run is kept in DIR/earlier-1. A folder with a run of another
@@ -200,6 +201,7 @@ def _one(
 
     from pytest_recall.horizon.parts import parts_of
     from pytest_recall.horizon.profile_file import settings_of
+    from pytest_recall.horizon.run_text import preview_report
 
     settings = settings_of(profile, args.profile, _given(args), Path.cwd())
     settings = replace(settings, memory=with_timeout(settings.memory, args.grpc_timeout))
@@ -210,16 +212,19 @@ def _one(
     say_dates(settings.corpus)
     with closing(parts_of(settings, _calls(args, meter, settings), say, ready=not args.dry_run)) as parts:
         if args.dry_run:
-            return _dry_run(args, parts), None
+            print_report(preview_report(_name(parts), parts), args)
+            return 0, None
         folders.append(_folder(args, parts))
         return _go(args, parts, folders[-1])
 
 
 def _go(args: argparse.Namespace, parts: Parts, folder: Path) -> tuple[int, BenchOutcome]:
+    from pytest_recall.files.sections import report_lines
     from pytest_recall.horizon.judge import PanelJudge
     from pytest_recall.horizon.run import BenchRun
     from pytest_recall.horizon.run_file import write_result
-    from pytest_recall.horizon.run_text import run_lines
+    from pytest_recall.horizon.run_text import ended_sections
+    from pytest_recall.horizon.runs import read_answered
     from pytest_recall.trials.cost_text import budget_line
     from pytest_recall.trials.run_end import exit_code
 
@@ -254,31 +259,11 @@ def _go(args: argparse.Namespace, parts: Parts, folder: Path) -> tuple[int, Benc
     if args.json or args.heatmap:
         print(json.dumps(grid(folder) if args.heatmap else outcome.result, indent=2, ensure_ascii=False))
     elif asked.measures or not is_lost:
-        lexical = not isinstance(parts.judge, PanelJudge)
-        found, own = outcome.retrieval, outcome.model_lines
-        lines = run_lines(
-            _name(parts), outcome.reached, str(folder), lexical=lexical, found=found, own=own, kept=outcome.kept
-        )
-        print("\n".join(lines))
+        run = read_answered(folder, str(folder)) if outcome.reached else None
+        print("\n".join(report_lines(ended_sections(_name(parts), outcome, str(folder), run))))
     for finding in outcome.findings:
         say(finding.text)
     return exit_code(one.kind for one in outcome.findings), outcome
-
-
-def _dry_run(args: argparse.Namespace, parts: Parts) -> int:
-    from pytest_recall.horizon.run_text import need_of, preview
-
-    need = need_of(parts)
-    if args.json:
-        checkpoints = [
-            {"label": one.range.label, "days": one.days, "questions": len(one.asked), "new": one.fresh}
-            for one in parts.checkpoints
-        ]
-        found = {"version": 1, "feed": parts.settings.run.feed, "checkpoints": checkpoints, **need}
-        print(json.dumps(found, indent=2, ensure_ascii=False))
-    else:
-        print("\n".join(preview(_name(parts), parts.checkpoints, need)))
-    return 0
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -483,9 +468,9 @@ def add_rescore(commands: Commands) -> None:
 
 def run_rescore(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.horizon import run_text
     from pytest_recall.horizon.rescore import rescore
     from pytest_recall.horizon.run_file import read_lines
+    from pytest_recall.horizon.run_text import rescore_report
     from pytest_recall.horizon.runs import read_run
 
     found, lines = read_run(args.run_dir), read_lines(args.run_dir)
@@ -493,8 +478,5 @@ def run_rescore(args: argparse.Namespace) -> int:
         raise RecallError(f"{args.run_dir}: holds no answers, so that nothing can be computed again; rebuild the run")
     rescored = rescore(found, [*lines.checkpoints, lines.summary], lines.questions if lines.labelled else None)
     name = str(args.run_dir)
-    if args.json:
-        print(json.dumps(run_text.rescore_json(name, rescored), indent=2, ensure_ascii=False))
-    else:
-        print("\n".join(run_text.rescore_lines(name, rescored)))
+    print_report(rescore_report(name, rescored), args)
     return int(bool(rescored.differences))

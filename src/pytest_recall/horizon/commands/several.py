@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pytest_recall.cli.common import say
 from pytest_recall.files.errors import RecallError, StoppedError
-from pytest_recall.files.wording import grid, plural
+from pytest_recall.files.sections import Section, TextTable, report_lines
+from pytest_recall.files.wording import plural
 
 if TYPE_CHECKING:
     from pytest_recall.horizon.profile import Profile
@@ -56,14 +57,14 @@ def run_each(args: argparse.Namespace, personas: Sequence[str], run: RunPersona)
             outcomes.append(outcome)
         print()
     if not args.dry_run and outcomes:
-        print("\n".join(_lines(outcomes)))
+        print("\n".join(report_lines([Section("", [_table(outcomes)])])))
     if len(outcomes) < len(personas) and not args.dry_run:
         say(f"{plural(len(personas) - len(outcomes), 'persona')} without a result, as said above; correct it")
     return worst
 
 
-def _lines(outcomes: Sequence[BenchOutcome]) -> Iterator[str]:
-    """Yield a row for each persona, and the means over personas, each of which counts as one.
+def _table(outcomes: Sequence[BenchOutcome]) -> TextTable:
+    """Return a row for each persona, and the means over personas, each of which counts as one.
 
     Lexical points of passages say nothing, and are in no mean.
     """
@@ -89,7 +90,7 @@ def _lines(outcomes: Sequence[BenchOutcome]) -> Iterator[str]:
     if any(one.kept for one in outcomes):
         head, last = [*head, "figures"], [*last, ""]
         rows = [(*row, one.kept or "new") for row, one in zip(rows, outcomes, strict=True)]
-    yield from grid(head, [*rows, last])
+    return TextTable("", tuple(head), [*rows, tuple(last)])
 
 
 def _cell(value: float | None, unit: float, form: str) -> str:

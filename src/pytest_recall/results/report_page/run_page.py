@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from pytest_recall.files.sections import Section, section_lines
+from pytest_recall.files.sections import Section, report_lines
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.results import comparison_text, sentences
 from pytest_recall.results.cause_text import cause_words
@@ -17,8 +17,8 @@ from pytest_recall.results.report_page import data as render_cases
 from pytest_recall.results.report_page.data import charts, line, score
 from pytest_recall.results.report_page.frame import document
 from pytest_recall.results.scorecard import NOT_RUN, FailureKind
-from pytest_recall.results.scorecard_markdown import COLUMNS, moved, notes, partial
-from pytest_recall.results.sections import STANDING_OPEN, report_sections
+from pytest_recall.results.scorecard_markdown import moved, notes, partial
+from pytest_recall.results.sections import COLUMNS, STANDING_OPEN, report_sections
 from pytest_recall.results.sentences import counted, counts, pass_rate
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.record import Header
@@ -113,8 +113,8 @@ def lines(report: RunReport, benches: Sequence[Section] = ()) -> Iterator[str]:
         yield ""
         for section in comparison_text.comparison_sections(report.against, flips=False)[:2]:
             yield from section.lines
-    for section in benches:
-        yield from ("", *section_lines(section))
+    if benches:
+        yield from ("", *report_lines(benches))
 
 
 _WORDS = {
