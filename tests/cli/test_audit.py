@@ -124,20 +124,6 @@ class TestExport:
         assert (done.ret, done.errlines) == (2, [f"recall: {told}"])
         assert (checkout.path / "eval/cases.yaml").read_text() == before
 
-    @pytest.mark.parametrize(
-        ("options", "sentence"),
-        [
-            (("--only", "fails", "--sample", "3"), "recall: --sample has no effect with --only fails, *"),
-            (("--only", "all", "--seed", "3"), "recall: --seed has no effect with --only all, *"),
-            (("--import", "x", "--out", "y"), "recall: --out is for an export, and has no effect with --import *"),
-            (("--import", "x"), "recall: x: cannot be read (No such file or directory); *"),
-        ],
-    )
-    def test_what_has_no_effect_is_refused(self, checkout: Checkout, options: tuple[str, ...], sentence: str) -> None:
-        result = checkout.recall(*AUDIT, *options)
-        assert result.ret == 2
-        result.stderr.fnmatch_lines([sentence])
-
 
 class TestImport:
     """What comes back."""

@@ -123,26 +123,6 @@ def test_all_that_is_missing_is_told_at_once(tmp_path: Path, capsys: pytest.Capt
         assert word in line
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (("--out", "a", "--resume", "b"), "--out and --resume both name the folder of the run; give one of them"),
-        (("--resume", "nowhere"), "--resume: nowhere holds no run; give --out to begin one there"),
-        (("--memory-reset",), "--memory-reset: sqlite-fts is empty when a run begins; remove the option"),
-        (("--skip-preflight",), "--skip-preflight has no effect, since no model judges; remove it"),
-        (("--personas", "a", "b"), "--personas: 2 are named; name the folder that they are in with --data"),
-        (("--ranges", "0"), "--ranges: '0' is not a range; write days like 30, 30d, 6mo or 1y, or `full`"),
-        (("--memory", "sqlite"), "'sqlite': no memory is selected like this"),
-    ],
-)
-def test_options_without_effect_and_mistakes_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str
-) -> None:
-    write_project(tmp_path)
-    assert main([*RUN, *more]) == 2
-    assert capsys.readouterr().err.startswith(f"recall: {said}")
-
-
 def test_ranges_may_have_spaces_or_commas(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_project(tmp_path)
     for ranges in (["3d", "6d", "full"], ["3d,6d,full"], ["3d,6d", "full"]):
@@ -173,12 +153,6 @@ def test_the_folder_of_a_persona_is_enough_whatever_its_name(
     assert main([*RUN, "--persona", "mine", "--dry-run"]) == 0
     assert main(["bench", "run", "--memory", "null"]) == 2
     assert "no persona is named; give --persona DIR, or --profile FILE" in capsys.readouterr().err
-
-
-def test_a_profile_with_a_mistake_names_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "clerk.profile.yaml").write_text("persona:\n  id: clerk\nrun:\n  rangs: [3]\n")
-    assert main(RUN) == 2
-    assert capsys.readouterr().err == "recall: clerk.profile.yaml:4: run.rangs: unknown field; did you mean `ranges`?\n"
 
 
 @pytest.mark.usefixtures("finished")

@@ -7,8 +7,6 @@ import random
 import re
 from pathlib import Path
 
-import pytest
-
 from pytest_recall.replay.cassette_lines import sealed
 from pytest_recall.replay.commands.listing import size
 from tests.cli.conftest import Recall
@@ -236,32 +234,6 @@ def test_verify_under_other_rules(project: Path, inside: Recall) -> None:
     cassette(project)
     (project / "eval" / "rubric.yaml").write_text("owner: us\nvolatile: [body.trace]\n", encoding="utf-8")
     assert inside(project, *VERIFY).code == 0
-
-
-@pytest.mark.parametrize("command", ["list", "show x", "verify", "scan", "prune"])
-def test_no_eval_directory(tmp_path: Path, command: str, inside: Recall) -> None:
-    done = inside(tmp_path, "cassettes", *command.split())
-    assert done == (2, "", "recall: eval: no such directory; run `recall init`, or give --dir\n")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ([], ["list", "show", "verify", "scan", "prune"]),
-        (["list"], ["--json", "--cassettes", "--date", "orphan", "draft"]),
-        (["show"], ["CASSETTE", "--call", "--json", "control characters"]),
-        (["verify"], ["--json", "Exits with 1"]),
-        (["scan"], ["--json", "Exits with 1", "is not printed"]),
-        (
-            ["prune"],
-            ["--dry-run", "--drafts", "only if all of this is so", "row in the state", "marked", "never touched"],
-        ),
-    ],
-)
-def test_help(project: Path, arguments: list[str], words: list[str], inside: Recall) -> None:
-    done = inside(project, "cassettes", *arguments, "--help")
-    assert done.code == 0
-    assert all(word in done.out for word in words)
 
 
 def test_a_command_is_needed(project: Path, inside: Recall) -> None:

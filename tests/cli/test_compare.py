@@ -223,21 +223,3 @@ def test_the_schedule_s_retest_of_what_failed_is_no_rise(three: Path, inside: Re
     assert done.code == 0
     assert "The rates of both runs are not compared: the schedule chose" in done.out
     assert "is shown" not in done.out
-
-
-@pytest.mark.parametrize("level", ["0", "1", "0.5", "-0.1", "nan", "one"])
-def test_a_level_that_is_none(three: Path, level: str, inside: Recall) -> None:
-    done = inside(three, "compare", "previous", "latest", "--alpha", level)
-    assert (done.code, "is not a level; write a share between 0 and 0.5, such as 0.01" in done.err) == (2, True)
-
-
-@pytest.mark.parametrize("condition", ["0", "-5", "101", "nan", "drops", "5%"])
-def test_a_condition_that_is_none(three: Path, condition: str, inside: Recall) -> None:
-    done = inside(three, "compare", "previous", "latest", f"--fail-on={condition}")
-    assert (done.code, "is neither drop, any-flip or never, nor a number of percentage points" in done.err) == (2, True)
-
-
-def test_help_teaches(tmp_path: Path, inside: Recall) -> None:
-    done = inside(tmp_path, "compare", "--help")
-    assert done.code == 0
-    assert all(word in done.out for word in ("BASE HEAD", "--alpha", "any-flip", "McNemar", "previous", "trials.jsonl"))

@@ -160,35 +160,6 @@ def test_append_keeps_what_is_there_and_refuses_ids_twice(ending: str, sources: 
     assert (sources / output[1]).read_text(encoding="utf-8") == both
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("deepeval", "sets/none.json"), "sets/none.json: cannot be read (No such file or directory); check"),
-        (("deepeval", "sets"), "sets: is not a file; give the file of the set"),
-        (("deepeval", "eval/conftest.py"), "eval/conftest.py: is code, and code is not run; save the set as JSON"),
-        (("inspect", "sets/packed.eval"), "sets/packed.eval: an .eval file is packed; write it as JSON with"),
-        (("inspect", "sets/promptfoo/schema.json"), "sets/promptfoo/schema.json:1: is neither a list of samples nor"),
-        (("promptfoo", "sets/goldens.json"), "sets/goldens.json:1: is neither a promptfoo config, which has"),
-        (("inspect", "sets/samples.jsonl"), "sets/samples.jsonl: no case was made of it; see why above"),
-        (("inspect", "sets/log.json", "--default-judge", "[a"), "--default-judge:1: did not find"),
-        (
-            ("inspect", "sets/log.json", "--default-judge", "a b"),
-            "--default-judge: 'a b' is not a judge; write `token_f1`",
-        ),
-        (("inspect", "sets/log.json", "--append"), "--append: to which file? name it with -o"),
-        (("inspect", "sets/log.json", "-o", "x.txt"), "x.txt: a case file ends in .yaml, .yml or .jsonl"),
-        (("inspect", "sets/log.json", "--scenario", "a b"), "--scenario: 'a b' is not a word"),
-    ],
-)
-def test_what_cannot_be_imported_is_refused_in_a_sentence(
-    arguments: tuple[str, ...], sentence: str, sources: Path, inside: Recall
-) -> None:
-    (sources / "sets" / "packed.eval").write_bytes(b"PK\x03\x04\xff")
-    done = inside(sources, "import", *arguments)
-    assert done.code == 2
-    assert done.err.splitlines()[-1].startswith(f"recall: {sentence}")
-
-
 def test_names_and_judges_can_be_given(sources: Path, inside: Recall) -> None:
     names = ("--scenario", "desk", "--dimension", "facts")
     judges = ("--default-judge", "exact", "--default-judge", "similarity: {threshold: 0.9}")

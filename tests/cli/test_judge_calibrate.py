@@ -421,27 +421,6 @@ class TestBudget:
                 ["- not judged *9*: a1, *, a9; the price of `deepseek-r1` is unknown, so that *"]
             )
 
-    def test_a_price_that_is_not_known_is_told_before_the_first_call(self, pytester: pytest.Pytester) -> None:
-        with endpoint(grading) as upstream:
-            sold = f"openai:deepseek-r1;{upstream.url}/v1"
-            result = calibrating().at(pytester).recall(*COMMAND, "--judge", sold, "--budget", "4")
-            assert (result.ret, len(upstream.asked)) == (2, 0)
-            result.stderr.fnmatch_lines([f"recall: judge `{sold}`: its price is unknown, so that no budget *"])
-
-    @pytest.mark.parametrize(
-        ("option", "why"),
-        [
-            ("--record", "a recording has to be whole"),
-            ("--replay", "--dry-run and --replay ask no model"),
-            ("--dry-run", "--dry-run and --replay ask no model"),
-        ],
-    )
-    def test_where_nothing_may_stop_halfway(self, pytester: pytest.Pytester, option: str, why: str) -> None:
-        result = calibrating().at(pytester).recall(*COMMAND, "--budget", "4", option)
-        assert result.ret == 2
-        told = f"recall: --budget is for a calibration that may stop halfway, and {why}; leave one of them out"
-        assert result.errlines == [told]
-
     def test_rates_hold_for_a_calibration_too(self, pytester: pytest.Pytester) -> None:
         times: list[float] = []
 
@@ -455,43 +434,3 @@ class TestBudget:
             assert checkout.recall(*COMMAND, "--judge", f"openai:m;{upstream.url}/v1").ret == 0
         assert len(times) == 6
         assert times[-1] - times[0] >= 0.8, "by the rate it is a second"
-
-
-def test_labels_of_another_judge_alone_are_one_sentence(pytester: pytest.Pytester) -> None:
-    checkout = calibrating(labels=[label(1, "x", "pass", judge="memory")]).at(pytester)
-    result = checkout.recall(*COMMAND, "--dry-run")
-    assert result.ret == 2
-    result.stderr.fnmatch_lines(["recall: labels.jsonl: no label is for the judge `rubric`; give another --kind"])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("--dry-run", "--write"), "recall: --dry-run judges nothing, *"),
-        (
-            ("--record", "--replay"),
-            "recall: --record and --replay exclude each other; --record=missing combines the two",
-        ),
-        (("--dry-run", "--replay"), "recall: --dry-run counts calls, and --replay makes none; give one of them"),
-        (("--fresh", "--replay"), "recall: --fresh has no effect with --record or --replay*"),
-        (("--kind", "pairwise"), "recall: labels.jsonl:1: judge pairwise: unknown argument `expected`; *"),
-        (("--judge", "unknown"), "recall: calibrate: 'unknown': no model is selected like this; *"),
-    ],
-)
-def test_a_mistake_is_one_sentence(pytester: pytest.Pytester, arguments: tuple[str, ...], sentence: str) -> None:
-    checkout = calibrating().at(pytester)
-    result = checkout.recall(*COMMAND, *arguments)
-    assert result.ret == 2
-    result.stderr.fnmatch_lines([sentence])
-    assert times_asked(checkout) == []
-
-
-def test_a_label_with_a_wrong_criterion_is_told_by_its_line(pytester: pytest.Pytester) -> None:
-    labels = [LABELS[0], label(1, "x", "pass", arguments={}, criteria=["tome"])]
-    checkout = calibrating(labels=labels, criteria={"tone": {"question": "Is it kind?"}}).at(pytester)
-    result = checkout.recall(*COMMAND)
-    assert result.ret == 2
-    result.stderr.fnmatch_lines(
-        ["recall: labels.jsonl:2: judge rubric: the criterion `tome` is not in rubric.yaml; did you mean *"]
-    )
-    assert times_asked(checkout) == []

@@ -140,15 +140,6 @@ def test_all_questions_are_written_down_and_a_finished_run_is_only_told(
     assert found(capsys) == {**first, "kept": {"questions": 22, "from": [read_header(folder).date]}}
 
 
-@pytest.mark.usefixtures("finished")
-def test_other_arguments_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*RUN, "--out", "o", "--memory", "full", "--k", "4"]) == 2
-    assert capsys.readouterr().err == (
-        "recall: o: holds another run: `memory` was 'sqlite-fts' and is 'full'; `k` was 10 and is 4;"
-        " `whole` was False and is True; name another --out, or give the same options as before\n"
-    )
-
-
 def test_a_changed_file_is_another_dataset(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     write_few(tmp_path)
     file = tmp_path / "few.json"
@@ -586,21 +577,6 @@ def test_what_is_not_empty_is_left_alone(capsys: pytest.CaptureFixture[str], tmp
     assert main([*RUN, "--memory", "full", "--memory-reset"]) == 2
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("gone.json",), "gone.json: path: "),
-        (("sample",), "sample: dataset: is missing; `path: sample` needs one of locomo, longmemeval, dmr"),
-        (("--dataset", "dmr", "sample", "--memory", "sqlite"), "'sqlite': no memory is selected like this;"),
-        (("--dataset", "dmr", "sample", "--categories", ","), "--categories: names nothing;"),
-        (("--dataset", "dmr", "sample", "--categories", "x"), "sample: categories: 'x' is not in the dataset"),
-    ],
-)
-def test_mistakes_are_one_sentence(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str) -> None:
-    assert main(["memory", "run", *arguments]) == 2
-    assert capsys.readouterr().err.startswith(f"recall: {said}")
-
-
 @pytest.mark.usefixtures("finished")
 def test_what_others_report_is_marked_as_theirs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*RUN, "--out", "o", "--published"]) == 0
@@ -621,9 +597,3 @@ def test_what_others_report_as_json_is_beside_ours(capsys: pytest.CaptureFixture
     first = plain["figures"][0]
     assert (first["measured_here"], first["value"], first["category"]) == (False, 0.2665, "multi-hop")
     assert first["ours"]["n"] == 4
-
-
-def test_no_figure_is_made_up(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["memory", "run", "--dataset", "longmemeval", "sample", "--published"]) == 2
-    said = "recall: --published: no figure with a source is kept for longmemeval, only for dmr and locomo\n"
-    assert capsys.readouterr().err == said

@@ -155,30 +155,6 @@ def test_metrics_that_are_asked_for() -> None:
     assert summary["metrics"]["squad_f1"]["value"] is None
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--metrics", "squad"], "--metrics: `squad` is unknown; did you mean `squad_f1`?"),
-        (["--metrics", "f1,squad_f1,x"], "--metrics: `f1` is unknown"),
-        (["--metrics", " ,"], "--metrics is empty; name some, or leave it out for all"),
-        (["--metrics", "contains", "--table"], "--metrics has no effect on --table, which shows contains, token_f1,"),
-        (["nowhere.jsonl"], "nowhere.jsonl: cannot be read (No such file or directory); check that it is there"),
-        (["."], ".: cannot be read (Is a directory); check that it is there and readable"),
-    ],
-)
-def test_a_mistake_in_the_command_is_one_sentence(arguments: list[str], said: str) -> None:
-    done = piped(jsonl(HIT), *arguments)
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"recall: {said}")
-
-
-@pytest.mark.parametrize("k", ["0", "-1", "x", "1.5", "10000000"])
-def test_a_k_that_is_none(k: str) -> None:
-    done = piped("", f"--k={k}")
-    assert done.code == 2
-    assert "is not a number of ranks; write a whole number such as 10" in done.err
-
-
 def test_k_is_of_the_line_then_of_the_option_then_of_the_first_line() -> None:
     three = {"id": "a", "retrieved_ids": ["x", "y", "z"], "evidence": ["z"]}
 

@@ -186,13 +186,6 @@ def test_a_model_without_a_price_is_asked_no_second_time(pytester: pytest.Pytest
     assert "the price of `own` is unknown, so that no budget can be kept" in result.stdout.str()
 
 
-def test_what_is_no_amount_is_one_sentence(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    result = project(upstream).at(pytester).run("eval", "--budget=much")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert any("is not an amount of US dollars above 0, such as 2.00" in line for line in result.errlines)
-    assert upstream.count == 0
-
-
 class TestMayCost:
     """What a call may cost is reserved before it begins."""
 

@@ -98,16 +98,6 @@ def test_a_judge_that_a_test_asks_for_as_it_runs_has_an_effect(pytester: pytest.
     assert not [line for line in result.outlines if "had no effect" in line]
 
 
-@pytest.mark.parametrize("option", ["--judge", "--appellate-judge"])
-def test_a_model_that_nobody_finds_is_refused_also_where_no_case_asks_it(
-    pytester: pytest.Pytester, option: str
-) -> None:
-    result = JUDGED.with_cases(case("a")).at(pytester).run("eval", option, "opnai:x")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    said = "ERROR: 'opnai:x': no model is selected like this; did you mean `openai`?"
-    assert [line for line in result.errlines if line] == [said]
-
-
 def test_several_judges_are_a_panel_whose_majority_decides(pytester: pytest.Pytester) -> None:
     checkout = judged(asks("a", "wrong"), judge=["oracle", "second", "generous"], preflight="off").at(pytester)
     result = checkout.run("eval", "-v")

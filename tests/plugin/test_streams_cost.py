@@ -23,11 +23,6 @@ prices:
 """
 NAMES = [f"c{number:02}" for number in range(12)]
 LONG = "word " * 60
-WITH_USAGE = """\
-with openai_client() as client:
-    stream = client.chat.completions.create(
-        messages=said(question), stream=True, stream_options={"include_usage": True}, **GPT)
-    return "".join(chunk.choices[0].delta.content for chunk in stream if chunk.choices)"""
 BROKEN_OFF = """\
 with anthropic_client() as client:
     with client.messages.stream(messages=said(question), **CLAUDE) as stream:
