@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Recall
 from tests.cli.samples import run_evals
+from tests.helpers.screens import assert_screen, shown
 
 FOREIGN = Path(__file__).parent / "foreign"
 ECHO = """\
@@ -84,27 +86,9 @@ def test_without_output_the_cases_are_printed_and_nothing_is_written(sources: Pa
 
 
 def test_the_report_names_what_is_left_out_and_where(sources: Path, inside: Recall) -> None:
-    done = inside(sources, "import", "deepeval", "sets/goldens.json", "--dry-run", "-o", "eval/cases.yaml")
-    assert done.out == (
-        "1 case of 4 tests; ids from input (1)\n"
-        "\nno case:\n"
-        "    3  does not say how it is judged: say with --default-judge who decides, such as --default-judge token_f1\n"
-        "\nleft out:\n"
-        "    1  `expected_tools`: no judge sees calls of tools; write one of your own\n"
-        "    1  `actual_output`: an answer of an earlier day; the agent answers again\n"
-        "    1  `retrieval_context`: what was looked up on an earlier day; the agent looks it up again\n"
-        "\ncarried over, not quite the same:\n"
-        "    1  `expectations`: graded with the words of the judge `rubric`, by the model that the rubric or pytest's"
-        " --judge names\n"
-        "\nwhere:\n"
-        "  sets/goldens.json:2: no case: does not say how it is judged\n"
-        "  sets/goldens.json:25: cancel-my-booking-for-the-saw: `expected_tools`\n"
-        "  sets/goldens.json:60: `actual_output`\n"
-        "  sets/goldens.json:60: `retrieval_context`\n"
-        "  sets/goldens.json:60: no case: does not say how it is judged\n"
-        "  sets/goldens.json:80: no case: does not say how it is judged\n"
-        "\nwould write 1 case to eval/cases.yaml\n"
-    )
+    sets = ("deepeval sets/goldens.json", "promptfoo sets/promptfoo/promptfooconfig.yaml", "inspect sets/samples.jsonl")
+    commands = [f"import {one} --dry-run -o eval/cases.yaml" for one in sets]
+    assert_screen(Path(__file__).parent / "screens" / "import.txt", shown(partial(inside, sources), *commands))
     assert not (sources / "eval" / "cases.yaml").exists()
 
 

@@ -6,7 +6,24 @@ After a change of what they say, `SCREENS=write pytest tests/cli` writes them ag
 from __future__ import annotations
 
 import os
+import re
+import shlex
+from collections.abc import Callable
 from pathlib import Path
+
+from tests.helpers.command import Done
+
+RUN = re.compile(r"\d{4}-\d\d-\d\dT\d{6}[-\w]*")
+"""The name of a run, which is another one each time."""
+
+
+def shown(call: Callable[..., Done], *commands: str) -> str:
+    """Return what a terminal shows of these commands of `recall`, with the exit code of each."""
+    parts = []
+    for command in commands:
+        done = call(*shlex.split(command))
+        parts.append(f"$ recall {command}\n{done.out}{done.err}exit code {done.code}\n")
+    return RUN.sub("RUN", "\n".join(parts))
 
 
 def assert_screen(path: Path, text: str) -> None:
