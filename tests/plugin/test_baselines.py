@@ -329,7 +329,7 @@ def test_the_budget_is_theirs_as_well(pytester: pytest.Pytester, upstream: Upstr
     counts = {name: arm["counts"] for name, arm in checkout.scorecard()["baselines"]["arms"].items()}
     assert counts.pop("compaction") == {"error": 1}  # It asks several times, and the last time had no room.
     assert all("error" not in one for one in counts.values())
-    assert " of the budget of $76.00, which has no room for another call, as one may cost $8" in result.stdout.str()
+    assert "the budget of $76.00" in result.stdout.str()
 
 
 def test_a_budget_that_is_spent_before_any_baseline_is_asked_is_no_success(
