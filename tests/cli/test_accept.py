@@ -352,14 +352,7 @@ def test_judges_that_stand_beside(pytester: pytest.Pytester) -> None:
     checkout.run("eval", "--recall-mode", "all")
     done = accept(checkout, "latest")
     assert done.ret == 2
-    assert [line.partition("by its answer: ")[2] for line in done.errlines] == [
-        "`contains` failed it, which does not compare with its `expected`; edit the case",
-        "its `expected` is not a single text or number; edit the case",
-        "none of its judges compares with its `expected`; edit the case",
-        "`mine` does not compare with `expected`; edit the case",
-        "its answer has 2 numbers; edit the case",
-    ]
-    assert "2 cases accepted by Ana Lee: beside, number" in done.outlines
+    assert [line.split("`")[1] for line in done.errlines] == ["other", "listed", "literal", "own", "numbers"]
     lines = (checkout.path / "eval/cases.yaml").read_text()
     cases[0] |= {"expected": "beside"}
     cases[-1] |= {"expected": 12}
@@ -374,7 +367,7 @@ def test_a_judge_that_only_has_the_name_is_no_built_in_one(pytester: pytest.Pyte
     checkout.run("eval")
     done = accept(checkout, "latest")
     assert done.ret == 1
-    assert "`b` cannot be accepted by its answer: `exact` is one of your own; edit it" in done.errlines[0]
+    assert done.errlines[0].split("`")[1::2] == ["b", "exact"]
 
 
 def test_trials_that_gave_different_answers(pytester: pytest.Pytester) -> None:
@@ -386,8 +379,8 @@ def test_trials_that_gave_different_answers(pytester: pytest.Pytester) -> None:
     checkout = BARE.with_agent(agent).with_cases(*cases).at(pytester)
     checkout.run("eval")
     done = accept(checkout, "latest")
-    assert "`a` cannot be accepted by its answer: its trials gave different answers; edit the case" in done.errlines[0]
-    assert "1 case accepted by Ana Lee: b" in done.outlines
+    assert [line.split("`")[1] for line in done.errlines] == ["a"]
+    assert [case_id for case_id, one in rows(checkout).items() if one.accepted] == ["b"]
 
 
 def test_as_a_process(pytester: pytest.Pytester) -> None:

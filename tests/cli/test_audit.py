@@ -10,6 +10,7 @@ import pytest
 
 from tests.helpers.kept import after
 from tests.helpers.project import Checkout, Project, case
+from tests.helpers.screens import RUN, assert_screen
 from tests.helpers.scripted import asks, judged
 
 CASES = (
@@ -124,20 +125,6 @@ class TestExport:
         assert (done.ret, done.errlines) == (2, [f"recall: {told}"])
         assert (checkout.path / "eval/cases.yaml").read_text() == before
 
-    @pytest.mark.parametrize(
-        ("options", "sentence"),
-        [
-            (("--only", "fails", "--sample", "3"), "recall: --sample has no effect with --only fails, *"),
-            (("--only", "all", "--seed", "3"), "recall: --seed has no effect with --only all, *"),
-            (("--import", "x", "--out", "y"), "recall: --out is for an export, and has no effect with --import *"),
-            (("--import", "x"), "recall: x: cannot be read (No such file or directory); *"),
-        ],
-    )
-    def test_what_has_no_effect_is_refused(self, checkout: Checkout, options: tuple[str, ...], sentence: str) -> None:
-        result = checkout.recall(*AUDIT, *options)
-        assert result.ret == 2
-        result.stderr.fnmatch_lines([sentence])
-
 
 class TestImport:
     """What comes back."""
@@ -195,30 +182,28 @@ class TestImport:
         result = checkout.recall(*AUDIT, "--import", "x.jsonl")
         assert result.outlines == ["x.jsonl: 0 grades, 0 of them new", "nothing is graded yet"]
 
-    @pytest.mark.parametrize(
-        ("line", "sentence"),
-        [
-            (("bda", "agree"), "id: `bda` came to no verdict in this run; did you mean `bad`?"),
-            (("bda", ""), "id: `bda` came to no verdict in this run; did you mean `bad`?"),
-            (("bad", "right"), "grade: 'right' is unknown; *"),
-            (("bad", "judge_false_positive"), "grade: `judge_false_positive` does not fit, as the case failed; *"),
-            (("good", "agree"), "id: `good` is there twice; leave one"),
-            ('{"id": "bad", "grade": "", "why": "", "cause": "a.py:1"}', "grade: is empty, but there is a cause; *"),
-            ('{"id": "bad", "grade": "agree", "why": "", "cause": 1}', "cause: is missing, or no text; *"),
-            ('{"id": "bad", "why": ""}', "grade: is missing, or no text; write it in quotes, or leave it empty"),
-            ('{"grade": "agree", "why": ""}', "id: is missing, or no text; write it in quotes"),
-            ("{", "not JSON (*"),
-            ('{"audit": "other"}', "audit: is of the run 'other', and not of *"),
-        ],
-        ids=str,
-    )
-    def test_a_mistake_is_told_with_its_line_and_nothing_is_taken(
-        self, checkout: Checkout, line: Any, sentence: str
-    ) -> None:
-        result = grade(checkout, ("good", "agree"), line)
-        assert result.ret == 2
-        result.stderr.fnmatch_lines([f"recall: graded.jsonl:2: {sentence.replace('[', '[[]')}"])
-        assert not (checkout.artifacts.runs()[-1] / "grades.jsonl").exists()
+    def test_of_lines_with_a_mistake_nothing_is_taken(self, checkout: Checkout) -> None:
+        lines: tuple[Any, ...] = (
+            ("bda", "agree"),
+            ("bda", ""),
+            ("bad", "right"),
+            ("bad", "judge_false_positive"),
+            ("good", "agree"),
+            '{"id": "bad", "grade": "", "why": "", "cause": "a.py:1"}',
+            '{"id": "bad", "grade": "agree", "why": "", "cause": 1}',
+            '{"id": "bad", "why": ""}',
+            '{"grade": "agree", "why": ""}',
+            "{",
+            '{"audit": "other"}',
+        )
+        parts = []
+        for line in lines:
+            result = grade(checkout, ("good", "agree"), line)
+            assert (result.ret, result.outlines) == (2, [])
+            assert not (checkout.artifacts.runs()[-1] / "grades.jsonl").exists()
+            (_, written) = (checkout.path / "graded.jsonl").read_text().splitlines()
+            parts.append("\n".join([written, *result.errlines, ""]))
+        assert_screen(Path(__file__).parent / "screens" / "audit-import.txt", RUN.sub("RUN", "\n".join(parts)))
 
 
 class TestLabels:

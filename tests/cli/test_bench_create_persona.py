@@ -118,26 +118,6 @@ def test_another_story_for_a_persona_that_is_there(tmp_path: Path, inside: Recal
     assert (tmp_path / "office" / "persona.yaml").read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--days", "29"], "--days: 29 are too few for a story; give at least 30"),
-        (["--arcs", "sub/arcs-60d.yaml"], "--arcs: 'sub/arcs-60d.yaml' is not the name of a file"),
-        (["--epoch", "9999-12-30"], "'9999-12-30' is out of reach; write a date from 1900-01-01 to 2999-12-31"),
-        (["--epoch", "tomorrow"], "'tomorrow' is not a date; write one like 2024-01-01"),
-        (["--temperature", "warm"], "'warm' is not a temperature; write a number from 0 to 2"),
-        (["--arcs-only"], "office/persona.yaml: is not there"),
-    ],
-)
-def test_what_cannot_be_is_refused_before_anything_is_done(
-    tmp_path: Path, inside: Recall, arguments: list[str], words: str
-) -> None:
-    done = inside(tmp_path, *ASKED, "--model", "openai", *arguments)
-    assert done.code == 2
-    assert words in done.err
-    assert files(tmp_path / "office") == []
-
-
 def test_a_persona_has_to_be_described(tmp_path: Path, inside: Recall) -> None:
     done = inside(tmp_path, *ASKED[:-2], "--model", "openai")
     assert (done.code, done.err) == (2, "recall: --prompt: is missing; say in a sentence what kind of persona it is\n")

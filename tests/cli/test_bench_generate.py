@@ -222,23 +222,6 @@ class TestQuestions:
         assert plain["usd"] > 0
         assert (upstream.asked, (persona / "qa-10d").exists()) == ([], False)
 
-    @pytest.mark.parametrize(
-        ("more", "told"),
-        [
-            (("--query-session", "lease"), "--query-session: has an effect with --mode boundary"),
-            (
-                ("--mode", "boundary", "--query-session", "leas"),
-                "--query-session: `leas` is unknown; did you mean `lease`?",
-            ),
-            (("--start", "11"), "--start: 11 is after 10, the last day that there is; begin"),
-            ((), "--model: is not given, and no profile names one"),
-        ],
-    )
-    def test_what_cannot_be_is_refused(self, bench: Command, more: tuple[str, ...], told: str) -> None:
-        done = bench("generate-qa", *more)
-        assert (done.code, done.out) == (2, "")
-        assert done.err.startswith(f"recall: {told}")
-
     def test_a_profile_names_the_persona_and_the_model(
         self, persona: Path, said: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

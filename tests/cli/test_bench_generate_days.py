@@ -210,34 +210,6 @@ def test_days_after_the_end_of_the_story_are_told_and_not_written(museum: Path, 
     assert (done.code, done.err) == (0, f"recall: {told}\n")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--days", "3", "--start", "2"], "--days: means --start 1 and --end; give either"),
-        (["--start", "9", "--end", "4"], "--start: 9 is after 4, the last day; begin earlier"),
-        (["--start", "13", "--end", "20"], "no arc with a session runs from day 13 to 20; the story ends with day 12"),
-        (["--history-window", "1001"], "'1001' is not a count; write a whole number from 0 to 1000"),
-        (["--arcs", "arcs-9d.yaml"], "arcs-9d.yaml: is not there; of the story's files there are: arcs-12d.yaml"),
-        (["--days", "0"], "'0' is not a count; write a whole number from 1 to 10,000,000"),
-        (["--days", "10000001"], "'10000001' is not a count; write a whole number from 1 to 10,000,000"),
-        (["--temperature", "3"], "'3' is not a temperature"),
-        (["--timeout", "0.5ms"], "'0.5ms' is not a time from 1ms to 24h; write it like 90s, 500ms or 2m"),
-        (["--model", "ofline"], "no model is selected like this"),
-    ],
-)
-def test_what_cannot_be_is_refused_in_a_sentence(
-    museum: Path, inside: Recall, arguments: list[str], words: str
-) -> None:
-    done = inside(museum, *GENERATE, "openai:gpt-5.4-mini", *arguments)
-    assert done.code == 2
-    assert words in done.err
-    assert written(museum) == {}
-
-
-def test_without_a_persona_it_is_asked_for_one(museum: Path, inside: Recall) -> None:
-    assert "--persona: is not given" in inside(museum, "bench", "generate", "--model", "openai").err
-
-
 def test_a_dry_run_counts_and_asks_nobody(museum: Path, inside: Recall, model: Writing) -> None:
     command = ("bench", "generate", "--persona", "museum", "--dry-run")
     done = inside(museum, *command, "--model", model.selector)

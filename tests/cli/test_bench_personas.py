@@ -74,20 +74,6 @@ def test_one_that_cannot_be_run_is_told_and_the_others_are_run(capsys: pytest.Ca
     assert captured.out.splitlines()[-1].split() == ["mean", "3", "0.0", "–"]
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (("--json",), "--json: is about one run, and 2 personas are named; name one with --personas"),
-        (("--resume", "out"), "--resume: is about one run, and 2 personas are named"),
-        (("--personas", "clerk", "cook"), "data: holds no persona `cook`; known: baker, clerk"),
-        (("--personas", "clark"), "data: holds no persona `clark`; did you mean `clerk`?"),
-    ],
-)
-def test_what_is_about_one_run_is_refused(capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str) -> None:
-    assert main([*RUN, "--memory", "null", *more]) == 2
-    assert capsys.readouterr().err.startswith(f"recall: {said}")
-
-
 def test_the_budget_is_that_of_all_together(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,36 +61,6 @@ def test_a_run_draws_its_heatmap_again_after_new_answers() -> None:
     assert picture.stat().st_mtime > 1
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (("--json-out", "a.json", "--out", "b"), "--json-out and --out both name the folder of the run; give one"),
-        (("--json-out", "a.txt"), "--json-out a.txt: call the file *.json; a run writes others beside it"),
-        (("--heatmap", "--json"), "--heatmap and --json both say what is printed; give one of them"),
-        (("--failure-log", "x.jsonl"), "--failure-log: a run writes failures.jsonl into its folder, which --out"),
-        (
-            ("--out", "a", "--question-log", "b/questions.jsonl"),
-            "--question-log: a run writes questions.jsonl into its",
-        ),
-        (("--no-question-log",), "--no-question-log: a run resumes from its answers; remove its file once it is over"),
-        (("--adapter", "x.js"), "--adapter: --memory names the memory system"),
-        (("--parallelism", "2"), "--parallelism: --concurrency says how many questions are asked at once"),
-        (("--heatmap-script", "x.mjs"), "--heatmap-script: no script draws heatmap.svg; `recall bench heatmap` draws"),
-        (("--grpc-timeout", "9"), "--grpc-timeout: sqlite-fts is not a gRPC service; remove it"),
-        (
-            ("--grpc-timeout", "9", "--memory", "grpc://x;timeout=2"),
-            "'grpc://x;timeout=2': `timeout` is set twice; remove one",
-        ),
-        (("--skip-catchup-ingest",), "--skip-catchup-ingest: sqlite-fts is empty when a run begins; remove the option"),
-    ],
-)
-def test_what_has_no_effect_here_is_one_sentence(
-    capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str
-) -> None:
-    assert main([*RUN, *more]) == 2
-    assert capsys.readouterr().err.startswith(f"recall: {said}")
-
-
 def test_the_time_limit_of_a_service_is_part_of_its_selector(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*RUN, "--memory", "grpc://127.0.0.1:1", "--grpc-timeout", "1.5s", "--dry-run"]) == 0
     assert capsys.readouterr().out.startswith("grpc://127.0.0.1:1;timeout=1.5 on clerk")

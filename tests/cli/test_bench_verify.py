@@ -195,22 +195,6 @@ def test_questions_at_once(verify: Verify, persona: Path) -> None:
     assert {line["id"] for line in journal(persona)} == {"workshop-q001", "workshop-q002", "workshop-q003"}
 
 
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ((), "--model: is not given"),
-        (("--apply", "--dry-run"), "--dry-run makes no call and writes nothing"),
-        (("--apply", "--seed", "1"), "--seed: has an effect with --sample alone"),
-        (("--apply", "--fresh"), "--fresh: has an effect with --model alone"),
-        (("--apply", "--temperature", "0"), "--temperature: has an effect with --model alone"),
-    ],
-)
-def test_options_without_an_effect_are_refused(verify: Verify, options: tuple[str, ...], told: str) -> None:
-    done = verify(None, *options)
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"recall: {told}")
-
-
 def test_the_published_journal_counts_for_what_has_not_changed_since() -> None:
     from pytest_recall.horizon.passes.verify import Verification
 

@@ -202,26 +202,6 @@ def test_what_looks_like_a_key_is_not_written(project: Path, inside: Recall) -> 
     assert files(project) == before
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        ("right.yaml", "interactions:\n", "right.yaml:1: not a cassette of vcrpy"),
-        ("right.yaml", "interactions: []\nversion: 1\n", "right.yaml: holds no calls"),
-        ("right.ndjson", lore(0)[:-1], "right.ndjson:1: cut off in its last line"),
-        ("right.ndjson", lore(0, 0), "right.ndjson:2: seq 0 is in line 1 already"),
-        ("right.har", "{}", "right.har: not a kind that can be imported"),
-        ("no-case.ndjson", lore(0), "no-case.ndjson: no case file has `no-case`"),
-    ],
-)
-def test_what_is_refused_leaves_nothing(project: Path, inside: Recall, name: str, text: str, said: str) -> None:
-    (project / name).write_text(text, encoding="utf-8")
-    before = files(project)
-    done = inside(project, "cassettes", "import", name)
-    assert done.code == 2
-    assert done.err.startswith(f"recall: {said}")
-    assert files(project) == before
-
-
 def test_a_cassette_is_not_overwritten(project: Path, inside: Recall) -> None:
     export_vcr([call()], project / "right.yaml")
     assert inside(project, "cassettes", "import", "right.yaml").code == 0

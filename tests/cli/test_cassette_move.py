@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from pytest_recall.replay.exchange import Exchange
 from tests.cli.conftest import Recall
 from tests.cli.samples import files
@@ -75,38 +73,3 @@ def test_a_marked_test_says_its_scenario(project: Path, inside: Recall) -> None:
     cassette(project, "test_fee[eu]", scenario="fees")
     assert inside(project, *MOVE, "test_fee[eu]", "test_fee[uk]", "--scenario", "fees").code == 0
     verify(library(project).of_case("test_fee[uk]", "fees"))
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (("before", "rigth"), "no case file has `rigth`; did you mean `right`?; for a marked test give --scenario too"),
-        (("befor", "right"), "no cassette of `befor`; did you mean `before`?"),
-        (("right",), "no cassette of `right`; known: before, broken, twice, worse"),
-        (
-            ("worse",),
-            "no cassette of `worse` outside of the scenario `loans`; `recall cassettes list` names those that",
-        ),
-        (("worse", "right"), "`worse` is still a case; rename it in its case file first"),
-        (("before", "right", "--scenario", "fees"), "`right` is in the scenario `loans`, and no run would read its"),
-        (("before", "worse"), "eval/cassettes/loans/worse.ndjson is there already; remove one of them"),
-        (("twice", "right"), " would both become eval/cassettes/loans/right.ndjson; remove one of them"),
-        (("broken", "right"), "cut off in its last line; record it again, or restore it from git"),
-        (("foreign", "right"), "eval/cassettes/loans/foreign.ndjson:1: not a cassette; import it with"),
-    ],
-)
-def test_what_cannot_be_moved_is_told_and_nothing_is(
-    project: Path, inside: Recall, given: tuple[str, ...], said: str
-) -> None:
-    renamed(project)
-    for name in ("worse", "twice"):
-        cassette(project, name)
-    cassette(project, "twice", scenario="closed")
-    whole = cassette(project, "broken")
-    whole.write_bytes(whole.read_bytes()[:-1])
-    (whole.parent / "foreign.ndjson").write_text("{}\n", encoding="utf-8")
-    before = files(project)
-    done = inside(project, *MOVE, *given)
-    assert (done.code, done.out) == (2, "")
-    assert said in done.err
-    assert files(project) == before

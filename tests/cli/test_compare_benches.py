@@ -22,12 +22,17 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the journals of two memories over one file, of another file, and one that is none."""
     folder = tmp_path_factory.mktemp("runs")
     with contextlib.chdir(folder):
-        for name, memory in (("fts", "sqlite-fts"), ("none", "null")):
-            assert main([*SAMPLE, "--memory", memory, "--out", name]) == 0
-        assert main(["memory", "run", "--dataset", "dmr", "sample", "--out", "other"]) == 0
+        write_runs(folder)
+    return folder
+
+
+def write_runs(folder: Path) -> None:
+    """Run both memories in this folder, in which the process is."""
+    for name, memory in (("fts", "sqlite-fts"), ("none", "null")):
+        assert main([*SAMPLE, "--memory", memory, "--out", name]) == 0
+    assert main(["memory", "run", "--dataset", "dmr", "sample", "--out", "other"]) == 0
     (folder / "broken").mkdir()
     (folder / "broken" / "trials.jsonl").write_text('{"format": 1}\n')
-    return folder
 
 
 @pytest.fixture(autouse=True)
@@ -93,25 +98,3 @@ def test_verdicts_of_a_judge_are_compared(capsys: pytest.CaptureFixture[str], tm
     out = capsys.readouterr().out
     assert "\nLoCoMo judge " in out
     assert "\njudged by python:judge.py:oracle\n" in out
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ((".", "fts"), "'.' is a folder of several runs; name one, such as "),
-        (("fts", "fts"), "fts and fts are the same journal; name two"),
-        (("fts", "gone"), "'gone' is not a run of `recall memory run`, and the other one is; name two runs of"),
-        (
-            ("fts", "none", "--scenarios", "x"),
-            "--scenarios is about cases, and has no effect on runs of `recall memory run`",
-        ),
-        (("fts", "none", "--include-changed"), "--include-changed is about cases, and has no effect"),
-        (("fts", "none", "--fail-on", "any-flip"), "--fail-on any-flip goes by verdicts of a judge, and these share"),
-        (("fts", "none", "--dimensions", "temprl"), "no category 'temprl' in these runs; did you mean `temporal`?"),
-        (("fts", "other"), "the questions are of different files, sample in fts and sample in other"),
-        (("fts", "broken"), "broken/trials.jsonl:1: not a journal line"),
-    ],
-)
-def test_mistakes_are_one_sentence(capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str) -> None:
-    assert main(["compare", *more]) == 2
-    assert capsys.readouterr().err.startswith(f"recall: {said}")

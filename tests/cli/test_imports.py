@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Recall
 from tests.cli.samples import run_evals
+from tests.helpers.screens import assert_screen, shown
 
 FOREIGN = Path(__file__).parent / "foreign"
 ECHO = """\
@@ -84,27 +86,9 @@ def test_without_output_the_cases_are_printed_and_nothing_is_written(sources: Pa
 
 
 def test_the_report_names_what_is_left_out_and_where(sources: Path, inside: Recall) -> None:
-    done = inside(sources, "import", "deepeval", "sets/goldens.json", "--dry-run", "-o", "eval/cases.yaml")
-    assert done.out == (
-        "1 case of 4 tests; ids from input (1)\n"
-        "\nno case:\n"
-        "    3  does not say how it is judged: say with --default-judge who decides, such as --default-judge token_f1\n"
-        "\nleft out:\n"
-        "    1  `expected_tools`: no judge sees calls of tools; write one of your own\n"
-        "    1  `actual_output`: an answer of an earlier day; the agent answers again\n"
-        "    1  `retrieval_context`: what was looked up on an earlier day; the agent looks it up again\n"
-        "\ncarried over, not quite the same:\n"
-        "    1  `expectations`: graded with the words of the judge `rubric`, by the model that the rubric or pytest's"
-        " --judge names\n"
-        "\nwhere:\n"
-        "  sets/goldens.json:2: no case: does not say how it is judged\n"
-        "  sets/goldens.json:25: cancel-my-booking-for-the-saw: `expected_tools`\n"
-        "  sets/goldens.json:60: `actual_output`\n"
-        "  sets/goldens.json:60: `retrieval_context`\n"
-        "  sets/goldens.json:60: no case: does not say how it is judged\n"
-        "  sets/goldens.json:80: no case: does not say how it is judged\n"
-        "\nwould write 1 case to eval/cases.yaml\n"
-    )
+    sets = ("deepeval sets/goldens.json", "promptfoo sets/promptfoo/promptfooconfig.yaml", "inspect sets/samples.jsonl")
+    commands = [f"import {one} --dry-run -o eval/cases.yaml" for one in sets]
+    assert_screen(Path(__file__).parent / "screens" / "import.txt", shown(partial(inside, sources), *commands))
     assert not (sources / "eval" / "cases.yaml").exists()
 
 
@@ -158,35 +142,6 @@ def test_append_keeps_what_is_there_and_refuses_ids_twice(ending: str, sources: 
     assert twice.code == 2
     assert "id: `drill-loan` is there already; take it out, or import into another file\n" in twice.err
     assert (sources / output[1]).read_text(encoding="utf-8") == both
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("deepeval", "sets/none.json"), "sets/none.json: cannot be read (No such file or directory); check"),
-        (("deepeval", "sets"), "sets: is not a file; give the file of the set"),
-        (("deepeval", "eval/conftest.py"), "eval/conftest.py: is code, and code is not run; save the set as JSON"),
-        (("inspect", "sets/packed.eval"), "sets/packed.eval: an .eval file is packed; write it as JSON with"),
-        (("inspect", "sets/promptfoo/schema.json"), "sets/promptfoo/schema.json:1: is neither a list of samples nor"),
-        (("promptfoo", "sets/goldens.json"), "sets/goldens.json:1: is neither a promptfoo config, which has"),
-        (("inspect", "sets/samples.jsonl"), "sets/samples.jsonl: no case was made of it; see why above"),
-        (("inspect", "sets/log.json", "--default-judge", "[a"), "--default-judge:1: did not find"),
-        (
-            ("inspect", "sets/log.json", "--default-judge", "a b"),
-            "--default-judge: 'a b' is not a judge; write `token_f1`",
-        ),
-        (("inspect", "sets/log.json", "--append"), "--append: to which file? name it with -o"),
-        (("inspect", "sets/log.json", "-o", "x.txt"), "x.txt: a case file ends in .yaml, .yml or .jsonl"),
-        (("inspect", "sets/log.json", "--scenario", "a b"), "--scenario: 'a b' is not a word"),
-    ],
-)
-def test_what_cannot_be_imported_is_refused_in_a_sentence(
-    arguments: tuple[str, ...], sentence: str, sources: Path, inside: Recall
-) -> None:
-    (sources / "sets" / "packed.eval").write_bytes(b"PK\x03\x04\xff")
-    done = inside(sources, "import", *arguments)
-    assert done.code == 2
-    assert done.err.splitlines()[-1].startswith(f"recall: {sentence}")
 
 
 def test_names_and_judges_can_be_given(sources: Path, inside: Recall) -> None:

@@ -21,6 +21,7 @@ from tests.cli.conftest import Recall
 from tests.cli.samples import files, python, recall, run_evals
 from tests.helpers.repository import Repository
 from tests.helpers.samples import header, trial
+from tests.helpers.screens import assert_screen
 
 WORKFLOWS = [".github/workflows/eval-recall.yml", ".github/workflows/recall.yml"]
 WRITTEN = ["eval/cases.yaml", "eval/rubric.yaml", "eval/conftest.py", *WORKFLOWS]
@@ -34,6 +35,7 @@ def test_writes_an_eval_set(tmp_path: Path) -> None:
     assert "`pytest -p recall eval` runs it" in lines[-1]
     assert sorted(files(tmp_path)) == sorted(WRITTEN)
     assert "EVAL_DIR" not in "".join(text.decode() for text in files(tmp_path).values())
+    assert yaml.safe_load((tmp_path / "eval/rubric.yaml").read_text(encoding="utf-8"))["blocks"] == "regression"
 
 
 def test_what_it_writes_passes(tmp_path: Path, inside: Recall) -> None:
@@ -268,42 +270,33 @@ def test_fills_in_what_is_missing(tmp_path: Path, kept: str, inside: Recall) -> 
     assert sorted(files(tmp_path)) == sorted(WRITTEN)
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ({"tests/test_a.py": ""}, "add to pytest.ini:\n\n[pytest]\ntestpaths = tests\n"),
-        (
-            {"tests/test_a.py": "", "pyproject.toml": "[project]\nname = 'x'\n"},
-            'add to pyproject.toml:\n\n[tool.pytest.ini_options]\ntestpaths = ["tests"]\n',
-        ),
-        (
-            {"test/test_a.py": "", "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '-q'\n"},
-            'add to the section [tool.pytest.ini_options] of pyproject.toml:\n\ntestpaths = ["test"]\n',
-        ),
-        (
-            {"pyproject.toml": "[tool.pytest]\nminversion = '9.0'\n"},
-            'add to the section [tool.pytest] of pyproject.toml:\n\ntestpaths = ["tests"]\n',
-        ),
-        ({"setup.cfg": "[tool:pytest]\n"}, "add to the section [tool:pytest] of setup.cfg:\n\ntestpaths = tests\n"),
-        ({"tox.ini": "[pytest]\ntestpaths = a\n", "tests/test_a.py": ""}, ""),
-        ({"pyproject.toml": "[tool.pytest.ini_options]\ntestpaths = ['a']\n"}, ""),
-        ({"pytest.ini": "[pytest]\ntestpaths =\n    a\n", "pyproject.toml": "[tool.pytest]\na = 1\n"}, ""),
-        ({"README.md": "mine"}, ""),
-    ],
+PYTEST_SETTINGS: tuple[dict[str, str], ...] = (
+    {"tests/test_a.py": ""},
+    {"tests/test_a.py": "", "pyproject.toml": "[project]\nname = 'x'\n"},
+    {"test/test_a.py": "", "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '-q'\n"},
+    {"pyproject.toml": "[tool.pytest]\nminversion = '9.0'\n"},
+    {"setup.cfg": "[tool:pytest]\n"},
+    {"tox.ini": "[pytest]\ntestpaths = a\n", "tests/test_a.py": ""},
+    {"pyproject.toml": "[tool.pytest.ini_options]\ntestpaths = ['a']\n"},
+    {"pytest.ini": "[pytest]\ntestpaths =\n    a\n", "pyproject.toml": "[tool.pytest]\na = 1\n"},
+    {"README.md": "mine"},
 )
+
+
 def test_testpaths_are_proposed_where_nothing_sets_them(
-    tmp_path: Path, given: dict[str, str], told: str, inside: Recall
+    tmp_path: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, text in given.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    before = files(tmp_path)
-    out = inside(tmp_path, "init").out
-    assert ("testpaths" in out) == bool(told)
-    assert told in out
-    assert "\nNext: `pytest -p recall eval` runs it" in out
-    assert before.items() <= files(tmp_path).items()
-    assert "\nblocks: regression\n" in (tmp_path / "eval/rubric.yaml").read_text(encoding="utf-8")
+    installed(monkeypatch, None)
+    parts = []
+    for number, given in enumerate(PYTEST_SETTINGS):
+        folder = tmp_path / str(number)
+        for name, text in given.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+        before = files(folder)
+        parts.append(f"# {json.dumps(given)}\n{inside(folder, 'init').out}")
+        assert before.items() <= files(folder).items()
+    assert_screen(Path(__file__).parent / "screens" / "init.txt", "\n".join(parts))
 
 
 def test_the_cases_of_another_tool_are_not_made_ours(tmp_path: Path, inside: Recall) -> None:

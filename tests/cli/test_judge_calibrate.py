@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_recall.files import strict_yaml
+from tests.helpers import command
 from tests.helpers.project import Checkout, Project
+from tests.helpers.screens import assert_screen, shown
 from tests.helpers.scripted import asks, judged, model, scores, sections, times_asked
 from tests.helpers.upstream import Upstream, running
 from tests.models.endpoint import Answer, Asked, chat, endpoint
@@ -89,23 +94,17 @@ def _upstream() -> Iterator[Upstream]:
 class TestReport:
     """What is said of a judge."""
 
-    def test_agreement_mistakes_and_reasons(self, pytester: pytest.Pytester) -> None:
-        wrong = [label(10, "right, but no", "fail"), label(11, "good", "pass", score=1.0)]
-        checkout = calibrating(labels=[*LABELS, *wrong]).at(pytester)
-        result = checkout.recall_apart(*COMMAND)
-        assert result.ret == 0
-        result.stdout.fnmatch_lines(
-            [
-                "judge   model *kappa (95 %) *answers  agreement *false passes *false fails",
-                f"rubric  {model('oracle')}  ????????  0.67 (0.24 to 1.00) *12 *83.3 %  1 of 6 *  1 of 6 *",
-                "*scores are 1.00 apart in the mean",
-                "false passes (1)",
-                "a10     oracle says so.",
-                "false fails (1)",
-                "a11     requirement 0 of 1, 1 needed: oracle says so.",
-                "made 12 calls, price unknown",
-            ]
+    def test_what_it_says(self, pytester: pytest.Pytester) -> None:
+        wrong = [label(10, "right, but no", "fail"), label(11, "<b>good", "pass", score=1.0)]
+        checkout = calibrating(labels=[*LABELS, *wrong, label(20, "x", "pass", judge="memory")]).at(pytester)
+        commands = [f"{' '.join(COMMAND)} {more}".strip() for more in ("--dry-run", "", "--markdown", "--write")]
+        screen = shown(partial(command.run, checkout.path), *commands)
+        assert_screen(
+            Path(__file__).parent / "screens" / "calibrate.txt", re.sub(r"\b[0-9a-f]{8}\b", "VERSION", screen)
         )
+
+    def test_as_a_process(self, pytester: pytest.Pytester) -> None:
+        assert calibrating().at(pytester).recall_apart(*COMMAND).ret == 0
 
     @pytest.mark.parametrize("judge", ["refusing", "prose", "slow"])
     def test_what_cannot_be_read_or_had_is_no_score(self, pytester: pytest.Pytester, judge: str) -> None:
@@ -152,16 +151,6 @@ class TestReport:
         checkout = calibrating(labels=labels).at(pytester)
         (found,) = judges_in(checkout.recall(*COMMAND, "--kind", kind, "--json"))
         assert (found["judge"], found["kappa"], found["n"]) == (kind, 1.0, 10)
-
-    def test_labels_of_other_judges_are_left_out(self, pytester: pytest.Pytester) -> None:
-        checkout = calibrating(labels=[*LABELS, label(20, "x", "pass", judge="memory")]).at(pytester)
-        result = checkout.recall(*COMMAND, "--json")
-        assert judges_in(result)[0]["n"] == 10
-        result.stderr.fnmatch_lines(["recall: 1 label of other judges left out"])
-
-    def test_markdown(self, pytester: pytest.Pytester) -> None:
-        result = calibrating(labels=[*LABELS, label(11, "<b>", "pass")]).at(pytester).recall(*COMMAND, "--markdown")
-        result.stdout.fnmatch_lines(["# Judges compared with people", "| rubric |*", "| a11 | requirement 0 of 1*"])
 
 
 class TestWriting:
@@ -421,27 +410,6 @@ class TestBudget:
                 ["- not judged *9*: a1, *, a9; the price of `deepseek-r1` is unknown, so that *"]
             )
 
-    def test_a_price_that_is_not_known_is_told_before_the_first_call(self, pytester: pytest.Pytester) -> None:
-        with endpoint(grading) as upstream:
-            sold = f"openai:deepseek-r1;{upstream.url}/v1"
-            result = calibrating().at(pytester).recall(*COMMAND, "--judge", sold, "--budget", "4")
-            assert (result.ret, len(upstream.asked)) == (2, 0)
-            result.stderr.fnmatch_lines([f"recall: judge `{sold}`: its price is unknown, so that no budget *"])
-
-    @pytest.mark.parametrize(
-        ("option", "why"),
-        [
-            ("--record", "a recording has to be whole"),
-            ("--replay", "--dry-run and --replay ask no model"),
-            ("--dry-run", "--dry-run and --replay ask no model"),
-        ],
-    )
-    def test_where_nothing_may_stop_halfway(self, pytester: pytest.Pytester, option: str, why: str) -> None:
-        result = calibrating().at(pytester).recall(*COMMAND, "--budget", "4", option)
-        assert result.ret == 2
-        told = f"recall: --budget is for a calibration that may stop halfway, and {why}; leave one of them out"
-        assert result.errlines == [told]
-
     def test_rates_hold_for_a_calibration_too(self, pytester: pytest.Pytester) -> None:
         times: list[float] = []
 
@@ -455,43 +423,3 @@ class TestBudget:
             assert checkout.recall(*COMMAND, "--judge", f"openai:m;{upstream.url}/v1").ret == 0
         assert len(times) == 6
         assert times[-1] - times[0] >= 0.8, "by the rate it is a second"
-
-
-def test_labels_of_another_judge_alone_are_one_sentence(pytester: pytest.Pytester) -> None:
-    checkout = calibrating(labels=[label(1, "x", "pass", judge="memory")]).at(pytester)
-    result = checkout.recall(*COMMAND, "--dry-run")
-    assert result.ret == 2
-    result.stderr.fnmatch_lines(["recall: labels.jsonl: no label is for the judge `rubric`; give another --kind"])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("--dry-run", "--write"), "recall: --dry-run judges nothing, *"),
-        (
-            ("--record", "--replay"),
-            "recall: --record and --replay exclude each other; --record=missing combines the two",
-        ),
-        (("--dry-run", "--replay"), "recall: --dry-run counts calls, and --replay makes none; give one of them"),
-        (("--fresh", "--replay"), "recall: --fresh has no effect with --record or --replay*"),
-        (("--kind", "pairwise"), "recall: labels.jsonl:1: judge pairwise: unknown argument `expected`; *"),
-        (("--judge", "unknown"), "recall: calibrate: 'unknown': no model is selected like this; *"),
-    ],
-)
-def test_a_mistake_is_one_sentence(pytester: pytest.Pytester, arguments: tuple[str, ...], sentence: str) -> None:
-    checkout = calibrating().at(pytester)
-    result = checkout.recall(*COMMAND, *arguments)
-    assert result.ret == 2
-    result.stderr.fnmatch_lines([sentence])
-    assert times_asked(checkout) == []
-
-
-def test_a_label_with_a_wrong_criterion_is_told_by_its_line(pytester: pytest.Pytester) -> None:
-    labels = [LABELS[0], label(1, "x", "pass", arguments={}, criteria=["tome"])]
-    checkout = calibrating(labels=labels, criteria={"tone": {"question": "Is it kind?"}}).at(pytester)
-    result = checkout.recall(*COMMAND)
-    assert result.ret == 2
-    result.stderr.fnmatch_lines(
-        ["recall: labels.jsonl:2: judge rubric: the criterion `tome` is not in rubric.yaml; did you mean *"]
-    )
-    assert times_asked(checkout) == []

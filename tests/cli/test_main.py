@@ -48,30 +48,6 @@ def test_no_command_shows_the_help_and_is_a_mistake(tmp_path: Path, inside: Reca
     assert done.out == inside(tmp_path, "--help").out
 
 
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        ("init", ["--dir", "--dry-run", "overwrites nothing"]),
-        (
-            "schedule select",
-            ["--mode", "--date", "--seed", "--scenarios", "--dimensions", "--ids", "--files"],
-        ),
-        ("status", ["--date", "--days", "--json", "--files"]),
-        ("score", ["RUN", "--json", "--markdown", "--fail-on", "regression", "failure", "incomplete"]),
-        ("ci ratchet", ["--runs", "--add", "--json", "No gate is ever lowered"]),
-        ("state apply", ["RUN", "--explicit", "--dry-run", "(default: all)"]),
-        ("check", ["--files", "nothing is asked", "--schema", "cases", "rubric", "yaml-language-server"]),
-    ],
-)
-def test_help_of_a_command(command: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main([*command.split(), "--help"])
-    text = capsys.readouterr().out
-    assert ended.value.code == 0
-    assert text.startswith(f"usage: recall {command} ")
-    assert all(word in text for word in words)
-
-
 def test_version(tmp_path: Path) -> None:
     assert recall(tmp_path, "--version") == (0, f"pytest-recall {__version__}\n", "")
 
@@ -87,36 +63,6 @@ def test_installed_command_is_the_module(tmp_path: Path) -> None:
     script = Path(sys.executable).with_name("recall")
     done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stdout == f"pytest-recall {__version__}\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["reprot"], ": unknown command `reprot`; did you mean `report`?"),
-        (["estimate"], ": unknown command `estimate`; it is `recall schedule estimate`"),
-        (["cassettes", "shwo", "x"], " cassettes: unknown command `shwo`; did you mean `show`?"),
-        (["check", "--fils", "x"], " check: unknown option `--fils`; did you mean `--files`?"),
-        (["status", "p"], " status: unexpected argument `p`"),
-        (["status", "--jsno=3"], " status: unknown option `--jsno`; did you mean `--json`?"),
-        (["score", "--fail-on", "nevr"], " score: argument --fail-on: 'nevr' is unknown; did you mean `never`?"),
-        (
-            ["status", "--days", "many"],
-            " status: argument --days: 'many' is not a number of days from 1 to 3660; `recall status --help` says what"
-            " it takes",
-        ),
-        (["state", "apply", "--explict"], " state apply: unknown option `--explict`; did you mean `--explicit`?"),
-        (
-            ["state", "layout"],
-            " state: unknown command `layout`; known: apply, forget, move, quarantine, show; `recall state --help` says"
-            " what it takes",
-        ),
-    ],
-)
-def test_wrong_usage_is_one_sentence(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert ended.value.code == 2
-    assert capsys.readouterr().err == f"recall{said}\n"
 
 
 def test_a_command_alone_that_takes_something_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -150,33 +96,6 @@ def test_ctrl_c_is_one_sentence(project: Path, inside: Recall, monkeypatch: pyte
     monkeypatch.setattr("pytest_recall.schedule.commands.place_of", stop)
     said = "recall: stopped; files that were written are complete; run the same command again\n"
     assert inside(project, "status") == (130, "", said)
-
-
-NEED_EVAL = [
-    ["schedule", "select"],
-    ["status"],
-    ["score"],
-    ["compare", "previous", "latest"],
-    ["state", "apply", "latest"],
-    ["state", "apply"],
-    ["check"],
-    ["ci", "ratchet"],
-]
-
-
-@pytest.mark.parametrize("arguments", NEED_EVAL)
-def test_no_eval_directory(project: Path, arguments: list[str], inside: Recall) -> None:
-    told = "no such directory; run `recall init`, or give --dir\n"
-    (project / "none").mkdir()
-    assert inside(project / "none", *arguments) == (2, "", f"recall: eval: {told}")
-    for name in ("none/evals", "eval/cases.yaml"):
-        assert inside(project, *arguments, "--dir", name) == (2, "", f"recall: {name}: {told}")
-
-
-def test_a_path_that_is_no_run_is_named_where_there_is_no_eval_directory(project: Path, inside: Recall) -> None:
-    (project / "none").mkdir()
-    told = "recall: runs/mine: holds no run; name the folder of a run\n"
-    assert inside(project / "none", "compare", "runs/mine", "latest") == (2, "", told)
 
 
 def test_nothing_is_looked_for_below_very_many_folders(

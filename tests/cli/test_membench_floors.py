@@ -220,20 +220,6 @@ def test_a_judge_that_is_not_there_is_told_before_the_reader_is_asked(
     assert served.asked == []
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ((), "--floors lets a reader answer from other texts; name one with --reader, or remove it"),
-        (("--reader", "openai:x", "--memory", "null,full"), "--floors: null looks for nothing itself; name another"),
-        (("--reader", "openai:x", "--memory", "full"), "--floors: full looks for nothing itself; name another memory"),
-        (("--reader", "openai:x", "--repeat", "2"), "--floors is about one ingest, and --repeat makes several;"),
-    ],
-)
-def test_mistakes_are_one_sentence(capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str) -> None:
-    assert main([*RUN, "--floors", *more]) == 2
-    assert f"recall: {said}" in capsys.readouterr().err
-
-
 def test_each_of_several_memories_has_its_floors_and_its_answers_by_category(
     served: Endpoint, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

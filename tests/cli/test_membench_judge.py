@@ -244,23 +244,6 @@ def test_a_recording_is_replayed_without_the_model(
     assert upstream.count == served + 1 + 6
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (("--replay",), "--replay is about the calls of models; name one with --reader or --judge, or remove it"),
-        (
-            ("--judge", "x:y", "--record", "--replay"),
-            "--record and --replay exclude each other",
-        ),
-        (("--judge", "unknown:x"), "--judge: 'unknown:x': no model is selected like this;"),
-        (("--memory", "sqlite-fts", *ORACLE), "--judge: sqlite-fts returns passages alone, and no answer to judge"),
-    ],
-)
-def test_mistakes_are_one_sentence(capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str) -> None:
-    assert main([*RUN, *more]) == 2
-    assert f"recall: {said}" in capsys.readouterr().err
-
-
 REFUSED = """
 
 def nonsense(prompt):

@@ -335,12 +335,6 @@ def test_embeddings_are_counted_and_a_model_without_a_price_has_none(
     assert "models of the memory, a question on average: 1 call, " in out
 
 
-def test_a_model_that_a_selector_names_has_to_have_a_price_for_a_budget(capsys: pytest.CaptureFixture[str]) -> None:
-    command = (*RUN, "--memory", "mem0:openai:gpt-9-unlisted,sqlite-fts", "--budget", "1")
-    assert main(command) == 2
-    assert "recall: mem0:openai:gpt-9-unlisted `openai:gpt-9-unlisted`: its price is unknown" in capsys.readouterr().err
-
-
 def test_reader_and_judges_are_recorded_beside_calls_of_the_memory_which_are_live(
     served: Endpoint, ran: Ran, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -450,22 +450,3 @@ def test_the_prompt_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*RUN, "--reader", "openai:gpt-5.4-mini", *more, "reciprocal_rank=1", "--dry-run"]) == 0
     assert capsys.readouterr().out == out
     assert not any(Path(name).exists() for name in ("o", "shelf", "eval/_artifacts"))
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (("--budget", "1"), "--budget is about the calls of models; name one with --reader or --judge, or remove it"),
-        (("--reader-prompt", "plain"), "--reader-prompt is the prompt of a reader; name one with --reader, or remove"),
-        (("--reader", "unknown:x"), "--reader: 'unknown:x': no model is selected like this;"),
-        (("--reader", "unknown:x", "--dry-run"), "'unknown:x': no model is selected like this;"),
-        (("--reader", "openai:x", "--replay", "--budget", "1"), "--budget is about calls that are made, and --replay"),
-        (
-            ("--reader", "openai:x", "--memory", "grpc://127.0.0.1:1"),
-            "--reader: grpc://127.0.0.1:1 answers by itself, and",
-        ),
-    ],
-)
-def test_mistakes_are_one_sentence(capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str) -> None:
-    assert main([*RUN, *more]) == 2
-    assert f"recall: {said}" in capsys.readouterr().err

@@ -171,23 +171,6 @@ def test_ingests_that_do_not_differ_have_the_intervals_of_one(capsys: pytest.Cap
         assert twice[name]["deviation"] == 0
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (("--memory", "sqlite-fts,null"), "--repeat is for one memory; name one with --memory"),
-        (("--memory", "full"), "--repeat: full does not search, so that each ingest gives the same; remove it"),
-        (("--repeat", "0"), "'0' is not a count; write a whole number from 1 to 20"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str) -> None:
-    try:
-        code = main([*RUN, "--repeat", "2", *more])
-    except SystemExit as error:
-        code = int(error.code or 0)
-    assert code == 2
-    assert said in capsys.readouterr().err
-
-
 def test_questions_that_break_stop_before_the_next_ingest(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     broken = FORGETFUL.replace('if ": " in query:', 'assert not Path("down").exists(), "down"\n        if 0:')
     (tmp_path / "forgetful.py").write_text(broken)

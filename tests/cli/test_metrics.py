@@ -24,6 +24,7 @@ from tests.cli.samples import environment, recall
 from tests.helpers import programs
 from tests.helpers.command import Done
 from tests.helpers.samples import unhurried
+from tests.helpers.screens import assert_screen
 
 HIT = {"id": "a", "retrieved": ["Alice uses Go for her projects"], "ground_truth": "Go", "k": 5}
 MISS = {"id": "b", "retrieved": ["Alice likes hiking"], "ground_truth": "Go", "k": 5}
@@ -103,42 +104,16 @@ def test_the_summary_alone() -> None:
     assert piped(jsonl(HIT, MISS, LATE), "--summary-only") == (0, whole.out.splitlines()[-1] + "\n", "")
 
 
-def test_the_table() -> None:
-    assert piped(jsonl(HIT, MISS), "--table", "--name", "LoCoMo") == (
-        0,
-        "| Benchmark      | Questions | Exact Match | Avg F1  | Recall@5 |\n"
-        "|----------------|-----------|-------------|---------|----------|\n"
-        "| LoCoMo         | 2         |       50.0% | 0.1429  |    50.0% |\n",
-        "",
-    )
-    done = piped(jsonl(HIT, LATE), "--table")
-    assert done.out.splitlines()[2] == "| stdin          | 2         |       50.0% | 0.1429  |    50.0% |"
-    assert done.err == (
-        "recall: 1 of 2 questions failed, and are zeros in the table; --summary-only counts them apart\n"
-    )
-
-
 OTHER = {"id": "d", "answer": "x", "ground_truth": "x"}
 
 
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        ([], "no line was measured"),
-        ([LATE], "1 of 1 questions failed"),
-        ([LATE, OTHER], "no line has a value of both `retrieved` and `ground_truth`"),
-    ],
-)
-def test_a_table_of_what_was_not_measured_is_its_head_and_says_why(lines: list[Any], said: str) -> None:
-    done = piped(jsonl(*lines), "--table")
-    assert (done.code, len(done.out.splitlines())) == (0, 2)
-    assert done.err == f"recall: {said}, so that the table has no row\n"
-
-
-def test_a_table_says_what_is_not_in_it() -> None:
-    done = piped(jsonl(HIT, OTHER), "--table")
-    assert done.out.splitlines()[2].startswith("| stdin          | 1 ")
-    assert done.err == "recall: 1 of 2 lines have no `retrieved` or no `ground_truth`, and are not in the table\n"
+def test_tables() -> None:
+    parts = []
+    for lines in ([HIT, MISS], [HIT, LATE], [HIT, OTHER], [], [LATE], [LATE, OTHER]):
+        done = piped(jsonl(*lines), "--table", "--name", "LoCoMo")
+        assert done.code == 0
+        parts.append(f"{jsonl(*lines)}\n{done.out}{done.err}")
+    assert_screen(Path(__file__).parent / "screens" / "metrics-table.txt", "\n".join(parts))
 
 
 def test_nothing_at_all_comes_to_no_mean() -> None:
@@ -153,30 +128,6 @@ def test_metrics_that_are_asked_for() -> None:
     assert [list(line["metrics"]) for line in lines] == [["token_f1"], ["token_f1"]]
     assert list(summary["metrics"]) == ["token_f1", "squad_f1"]
     assert summary["metrics"]["squad_f1"]["value"] is None
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--metrics", "squad"], "--metrics: `squad` is unknown; did you mean `squad_f1`?"),
-        (["--metrics", "f1,squad_f1,x"], "--metrics: `f1` is unknown"),
-        (["--metrics", " ,"], "--metrics is empty; name some, or leave it out for all"),
-        (["--metrics", "contains", "--table"], "--metrics has no effect on --table, which shows contains, token_f1,"),
-        (["nowhere.jsonl"], "nowhere.jsonl: cannot be read (No such file or directory); check that it is there"),
-        (["."], ".: cannot be read (Is a directory); check that it is there and readable"),
-    ],
-)
-def test_a_mistake_in_the_command_is_one_sentence(arguments: list[str], said: str) -> None:
-    done = piped(jsonl(HIT), *arguments)
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"recall: {said}")
-
-
-@pytest.mark.parametrize("k", ["0", "-1", "x", "1.5", "10000000"])
-def test_a_k_that_is_none(k: str) -> None:
-    done = piped("", f"--k={k}")
-    assert done.code == 2
-    assert "is not a number of ranks; write a whole number such as 10" in done.err
 
 
 def test_k_is_of_the_line_then_of_the_option_then_of_the_first_line() -> None:

@@ -56,26 +56,3 @@ def test_one_that_is_there_already_keeps_its_day(checkout: Checkout) -> None:
     assert found == row(1, 0, lapses=4, quarantined=SINCE, until=found.until, owner="cy")
     assert found.until is not None
     assert found.until > SINCE + timedelta(30)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("aa",), "eval/recall.yaml: no row of `aa`; did you mean `a`?"),
-        (
-            ("b", "--release"),
-            "eval/recall.yaml: `b` is not in quarantine; `recall state quarantine` lists",
-        ),
-        (("--release",), "name the case: `recall state quarantine CASE-ID`"),
-        (("a", "--release", "--owner", "x"), "--release and --owner exclude each other: a case that is taken"),
-        (("a", "--release", "--days", "3"), "--release and --days exclude each other: a case that is taken"),
-        (("--days", "3"), "name the case: `recall state quarantine CASE-ID`"),
-    ],
-)
-def test_mistakes_are_one_sentence(checkout: Checkout, options: tuple[str, ...], said: str) -> None:
-    before = checkout.state_text()
-    done = checkout.recall("state", "quarantine", *options)
-    assert done.ret == 2
-    (line,) = done.errlines
-    assert line.startswith(f"recall: {said}")
-    assert checkout.state_text() == before

@@ -119,24 +119,6 @@ def test_a_gate_is_proposed_where_it_is_asked_for(pytester: pytest.Pytester) -> 
     ]
 
 
-def test_a_gate_that_is_there_is_not_added(pytester: pytest.Pytester) -> None:
-    done = checkout(pytester).recall("ci", "ratchet", "--add", "scenario:refunds")
-    assert (done.ret, done.outlines) == (2, [])
-    assert "there is a gate for refunds already" in done.stderr.str()
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ("scenario:refund", "--add: the scenario 'refund' is in no case; did you mean `refunds`?"),
-        ("refunds", "--add: 'refunds' is not a part of the cases; write `scenario:NAME`, `dimension:NAME` or `all`"),
-    ],
-)
-def test_what_is_no_part_of_the_cases_is_refused(pytester: pytest.Pytester, given: str, words: str) -> None:
-    done = checkout(pytester).recall("ci", "ratchet", "--add", given)
-    assert (done.ret, done.outlines, done.errlines) == (2, [], [f"recall: {words}"])
-
-
 def test_without_a_rubric_there_are_no_gates(pytester: pytest.Pytester) -> None:
     project = checkout(pytester)
     Path(project.path / "eval/rubric.yaml").unlink()

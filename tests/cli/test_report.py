@@ -138,27 +138,3 @@ def test_what_lies_around_a_run_may_be_broken(ran: Path, inside: Recall) -> None
     assert "the case files could not be read" in html
     assert "The state could not be read" in html
     assert "asked" not in data_of(ran / "page.html")["worse"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (
-            ("latest", "latest", "latest"),
-            "3 runs are too many for one page, unless all of them are of `recall memory run`",
-        ),
-        (("unknown",), "no run 'unknown'"),
-        (("latest", "latest"), "are both the run"),
-        (("-o", "-", "--open"), "--open needs a file"),
-        (("previous",), "no run before the latest"),
-        (("-o", "eval/cases.yaml"), "eval/cases.yaml: is there already, and is no page; give another file, or delete"),
-        (("-o", "eval"), "eval: is a folder; give a file in it"),
-    ],
-    ids=["three", "unknown", "one twice", "no file", "no earlier one", "another file", "a folder"],
-)
-def test_a_mistake_is_one_sentence(ran: Path, inside: Recall, arguments: tuple[str, ...], sentence: str) -> None:
-    done = inside(ran, "report", *arguments)
-    assert (done.code, done.out) == (2, "")
-    assert sentence in done.err
-    assert (ran / "eval/cases.yaml").read_text(encoding="utf-8").startswith("- id: ")
-    assert len(done.err.splitlines()) == 1

@@ -117,29 +117,6 @@ def test_seed_and_mode_come_from_github(project: Path, monkeypatch: pytest.Monke
     assert f"pr {DATE}, seed 7: " in inside(project, *ON, "--mode", "pr", "--seed", "7").err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--scenarios", "loan"], "--scenarios: 'loan' is in no case; did you mean `loans`?"),
-        (["--dimensions", "mood"], "--dimensions: 'mood' is in no case; known: facts, tone"),
-        (["--mode", "nightl"], "mode: 'nightl' is unknown; did you mean `nightly`?"),
-        (["--mode", "explicit"], "mode: 'explicit' is unknown; known: all, main, nightly, observe, pr"),
-        (["--date", "2026-02-30"], "date: '2026-02-30' is not a date; write it like 2026-01-31"),
-        (["--date", "tomorrow"], "date: 'tomorrow' is not a date; write it like 2026-01-31"),
-    ],
-)
-def test_mistake(project: Path, inside: Recall, arguments: list[str], message: str) -> None:
-    before = files(project)
-    assert inside(project, *ON, *arguments) == (2, "", f"recall: {message}\n")
-    assert files(project) == before
-
-
-def test_every_unknown_name_at_once(project: Path, inside: Recall) -> None:
-    done = inside(project, *ON, "--scenarios", "loan,x", "--dimensions", "mood")
-    assert done.code == 2
-    assert len(done.err.splitlines()) == 3
-
-
 def test_a_broken_state(project: Path, inside: Recall) -> None:
     (project / "eval" / "recall.yaml").write_text("<<<<<<< ours\n", encoding="utf-8")
     done = inside(project, *ON)

@@ -84,16 +84,6 @@ def test_without_cases(project: Path, inside: Recall) -> None:
     assert (found["unseen"], found["orphans"]) == (0, ["gone", "later", "right", "worse"])
 
 
-def test_bad_date(project: Path, inside: Recall) -> None:
-    done = inside(project, "status", "--date", "10.3.2026")
-    assert done == (2, "", "recall: date: '10.3.2026' is not a date; write it like 2026-01-31\n")
-
-
 @pytest.mark.parametrize("arguments", [["--date", "9999-12-25"], ["--days", "1000000000"]])
 def test_beyond_the_calendar(project: Path, arguments: list[str], inside: Recall) -> None:
     assert inside(project, "status", *arguments).code in (0, 2)
-
-
-@pytest.mark.parametrize("days", ["0", "-5"])
-def test_no_days(project: Path, days: str, inside: Recall) -> None:
-    assert inside(project, *ON, "--days", days).code == 2

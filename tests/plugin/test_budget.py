@@ -43,10 +43,8 @@ class TestSpent:
         assert len(card["not_run"]) == 3
         assert card["counts"] == {"passed": 3, "not run": 3}
         assert len(checkout.boxes()) == 3
-        how = "run the same command with --recall-resume and a higher --budget"
-        on = f"to resume: {how}; it asks what has no verdict yet"
-        said = "spent $3.00 of the budget of $4.50, which has no room for another call, as one may cost $2.30"
-        result.stdout.fnmatch_lines([said, on])
+        assert card["stop"] == {"cause": "budget", "kind": "no-room", "usd": 4.5}
+        assert card["cost"]["total"]["spent"]["usd"] == 3.0
         left_alone(checkout)
 
     @pytest.mark.parametrize("mode", ["pr", "main", "nightly", "all", "observe"])
@@ -186,13 +184,6 @@ def test_a_model_without_a_price_is_asked_no_second_time(pytester: pytest.Pytest
     assert "the price of `own` is unknown, so that no budget can be kept" in result.stdout.str()
 
 
-def test_what_is_no_amount_is_one_sentence(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    result = project(upstream).at(pytester).run("eval", "--budget=much")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert any("is not an amount of US dollars above 0, such as 2.00" in line for line in result.errlines)
-    assert upstream.count == 0
-
-
 class TestMayCost:
     """What a call may cost is reserved before it begins."""
 
@@ -202,9 +193,8 @@ class TestMayCost:
         checkout = project(upstream, "return plain_messages(question)", rubric).at(pytester)
         result = checkout.run("eval", "--recall-mode=all", "--budget=75")
         assert upstream.count == 3  # After 15 dollars there is no room for 64.
-        result.stdout.fnmatch_lines(
-            ["spent $15.00 of the budget of $75.00, which has no room for another call, as one may cost $64.00"]
-        )
+        assert checkout.scorecard()["cost"]["total"]["spent"]["usd"] == 15.0
+        result.stdout.fnmatch_lines(["spent $15.00 of the budget of $75.00, * $64.00"])
         left_alone(checkout)
 
     def test_a_call_that_alone_may_cost_more_is_not_made(self, pytester: pytest.Pytester, upstream: Upstream) -> None:

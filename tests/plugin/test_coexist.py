@@ -92,18 +92,3 @@ def test_the_ini_setting_does_the_same(pytester: pytest.Pytester) -> None:
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert (checkout.path / "checks/recall.yaml").exists()
     assert not (checkout.path / "eval").exists()
-
-
-def test_an_eval_directory_that_is_not_there_is_a_typo(pytester: pytest.Pytester) -> None:
-    checkout = SET.at(pytester)
-    result = checkout.run("eval", "--recall-dir=evla", "-n2")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: --recall-dir: evla: no such directory; correct it, or make it first"])
-    assert not (checkout.path / "evla").exists()
-
-
-def test_so_is_one_in_the_ini_file(pytester: pytest.Pytester) -> None:
-    ini = SET.files["pytest.ini"] + "recall_dir = evla\n"
-    result = SET.with_files({"pytest.ini": ini}).at(pytester).run("eval")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: recall_dir: evla: no such directory; correct it, or make it first"])

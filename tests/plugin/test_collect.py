@@ -94,15 +94,6 @@ def test_a_folder_without_a_rubric_is_told_of_and_its_file_runs_by_name(pytester
     checkout.run("foo/cases.yaml").assert_outcomes(passed=1)
 
 
-def test_a_pattern_that_fits_no_case_file_is_refused(pytester: pytest.Pytester) -> None:
-    checkout = ECHOING.with_files({"pytest.ini": "[pytest]\nrecall_files = my/*.txt\n"}).at(pytester)
-    result = checkout.run()
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(
-        ["ERROR: recall_files: `my/[*].txt` fits no case file: their names end in one of .yaml, .yml, .jsonl"]
-    )
-
-
 @pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "workers"])
 def test_an_option_that_chooses_cases_is_refused_where_there_are_none(
     pytester: pytest.Pytester, workers: tuple[str, ...]

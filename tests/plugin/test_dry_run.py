@@ -177,15 +177,6 @@ def test_questions_of_a_dataset_whose_texts_have_other_names_in_a_store_are_prov
     assert len(plain["recorded"]) == 8, "questions of a dataset have no row"
 
 
-def test_of_a_case_that_is_not_there(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout = talking(upstream, talker()).with_cases(asking("a")).at(pytester)
-    (checkout.path / "of.json").write_text('["aa"]', encoding="utf-8")
-    result = checkout.run(*DRY, "--recall-dry-run-of=of.json")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert [line for line in result.errlines if line] == ["ERROR: --recall-dry-run-of: no case `aa`; did you mean `a`?"]
-    assert not (checkout.artifacts.folder / "changed.json").exists()
-
-
 @pytest.mark.skipif(os.name != "posix", reason="`true` is a program of POSIX")
 def test_a_case_that_starts_a_program_is_unaffected_only_where_the_rubric_names_it(
     pytester: pytest.Pytester, upstream: Upstream

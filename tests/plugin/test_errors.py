@@ -6,70 +6,9 @@ import os
 
 import pytest
 
-from tests.helpers.project import BARE, ECHOING, RUBRIC, Checkout, case, crashing, failing, row, state_yaml
+from tests.helpers.project import BARE, ECHOING, RUBRIC, case, crashing, failing
 
 SET = ECHOING.with_cases(case("a"), case("b"))
-
-
-def assert_refused(checkout: Checkout, result: pytest.RunResult, *sentences: str) -> None:
-    """Assert that the run said these sentences and nothing else, and asked the agent nothing."""
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    output = [*result.outlines, *result.errlines]
-    assert [line for line in output if line.startswith("ERROR: ")] == [f"ERROR: {said}" for said in sentences]
-    assert not [line for line in output if "INTERNALERROR" in line or "Traceback" in line]
-    assert checkout.asked() == []
-    assert not checkout.artifacts.runs()
-
-
-def test_a_broken_state_stops_the_run_with_and_without_workers(pytester: pytest.Pytester) -> None:
-    text = state_yaml(a=row(2)).replace("  a:\n", "<<<<<<< ours\n  a:\n")
-    checkout = SET.with_files({"eval/recall.yaml": text}).at(pytester)
-    sentence = (
-        "eval/recall.yaml:6: merge-conflict marker; take the file of the branch that is merged into, such as"
-        " `git checkout origin/main -- eval/recall.yaml`, then run `recall state apply`, which adds the verdicts that"
-        " it lacks, and commit; in a rebase run that once it has ended"
-    )
-    for workers in ((), ("-n2",)):
-        assert_refused(checkout, checkout.run("eval", *workers), sentence)
-        assert checkout.state_text() == text
-
-
-def test_an_explicit_run_does_not_start_over_a_broken_state_either(pytester: pytest.Pytester) -> None:
-    checkout = SET.with_files({"eval/recall.yaml": "<<<<<<< ours\n"}).at(pytester)
-    assert checkout.run("eval/cases.yaml::a").ret == pytest.ExitCode.USAGE_ERROR
-    assert checkout.asked() == []
-
-
-def test_a_broken_case_file_stops_the_run_and_lists_every_mistake(pytester: pytest.Pytester) -> None:
-    checkout = SET.with_cases(case("a", scenari="x"), case("b", judges=[])).at(pytester)
-    sentences = [
-        "eval/cases.yaml:7: scenari: unknown field; did you mean `scenario`?",
-        "eval/cases.yaml:13: judges: is empty; give at least one",
-    ]
-    assert_refused(checkout, checkout.run("eval"), *sentences)
-
-
-def test_two_files_with_one_id_stop_the_run(pytester: pytest.Pytester) -> None:
-    checkout = SET.with_cases(case("b"), file="eval/b.cases.yaml").at(pytester)
-    sentence = "eval/cases.yaml:7: id: `b` is already the case at eval/b.cases.yaml:1; choose another"
-    assert_refused(checkout, checkout.run("eval"), sentence)
-
-
-def test_a_broken_rubric_stops_the_run(pytester: pytest.Pytester) -> None:
-    checkout = SET.with_files({"eval/rubric.yaml": "owner: us\nblocks: nevr\n"}).at(pytester)
-    sentence = "eval/rubric.yaml:2: blocks: 'nevr' is unknown; did you mean `never`?"
-    assert_refused(checkout, checkout.run("eval", "-n2"), sentence)
-
-
-def test_names_that_no_run_reads_stop_it(pytester: pytest.Pytester) -> None:
-    """They would be passed over in silence."""
-    checkout = SET.with_files({"eval/case.yml": "", "eval/rubrics.yaml": "mode: all\n"}).at(pytester)
-    again = "and delete it, or give it a clearly different name"
-    sentences = [
-        f"eval/{name}: no run reads a file of this name; move what is in it into {meant}, {again}"
-        for name, meant in (("case.yml", "cases.yaml"), ("rubrics.yaml", "rubric.yaml"))
-    ]
-    assert_refused(checkout, checkout.run(), *sentences)
 
 
 def test_they_are_of_no_concern_elsewhere(pytester: pytest.Pytester) -> None:

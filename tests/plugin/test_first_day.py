@@ -9,21 +9,6 @@ from tests.helpers.project import ECHOING, case
 SET = ECHOING.with_cases(case("a"))
 
 
-@pytest.mark.parametrize(
-    ("options", "advice"),
-    [
-        (("--record=mising",), "did you mean --record=missing?"),
-        (("--record=misssing:other",), "did you mean --record=missing:other?"),
-    ],
-)
-def test_a_misspelt_option_is_one_sentence(pytester: pytest.Pytester, options: tuple[str, ...], advice: str) -> None:
-    checkout = SET.at(pytester)
-    result = checkout.run("eval", *options)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert advice in result.stderr.str()
-    assert checkout.asked() == []
-
-
 def test_a_misspelt_scope_is_one_sentence(pytester: pytest.Pytester) -> None:
     checkout = SET.with_agent("@pytest.fixture(scope='sesion')\ndef agent():\n    return str\n").at(pytester)
     result = checkout.run("eval")

@@ -151,10 +151,3 @@ def test_a_gate_that_a_change_has_lowered_is_named(pytester: pytest.Pytester, mo
     monkeypatch.setenv("GITHUB_BASE_REF", "main")
     checkout.run("eval", day=DAY)
     assert checkout.scorecard()["gates_loosened"] == ["gate `refunds` at 0.95 taken away by this change"]
-
-
-def test_a_rubric_with_two_gates_for_one_part_starts_nothing(pytester: pytest.Pytester) -> None:
-    checkout = gated(ECHOING.with_cases(*TEN), REFUNDS, {**REFUNDS, "at_least": 0.5}).at(pytester)
-    result = checkout.run("eval")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*eval/rubric.yaml:2: gates: there are two gates for refunds; keep one of them*"])

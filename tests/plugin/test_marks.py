@@ -302,12 +302,6 @@ def test_two_tests_with_one_id_are_a_usage_error(
     assert checkout.asked() == []
 
 
-def test_a_row_and_a_test_with_one_id_are_a_usage_error(pytester: pytest.Pytester) -> None:
-    checkout = ECHOING.with_cases(case("a")).with_files({"eval/test_marked.py": marked(["a"])}).at(pytester)
-    assert_refused(checkout.run("eval"), "ERROR: the case `a` is a row and a marked test; choose another id")
-    assert checkout.asked() == []
-
-
 def test_methods_of_classes_join_too(several: Checkout) -> None:
     assert outcomes(several, ("plain", "unit")) == {"plain": "passed", "unit": "failed"}
 
@@ -472,24 +466,6 @@ def test_a_collection_that_fails_is_one_sentence(pytester: pytest.Pytester) -> N
     assert done.ret == 0
     (said,) = done.errlines
     assert said.startswith("recall: marked tests are not known, since pytest cannot collect them (")
-
-
-def test_repetitions_of_rows_are_refused_too(pytester: pytest.Pytester) -> None:
-    repeat = """
-def pytest_addoption(parser):
-    parser.addoption("--count", type=int, default=1)
-
-
-def pytest_configure(config):
-    config.pluginmanager.register(object(), NAME)
-"""
-    for name in ("repeat", "pytest_repeat"):
-        files = {"conftest.py": repeat.replace("NAME", repr(name))}
-        checkout = ECHOING.with_cases(case("a")).with_files(files).at(pytester)
-        result = checkout.run("eval", "--count=2")
-        assert result.ret == pytest.ExitCode.USAGE_ERROR
-        assert any("--count: pytest-repeat does not repeat cases" in line for line in result.errlines)
-    checkout.run("eval", "--count=1").assert_outcomes(passed=1)
 
 
 def test_attributes_that_another_plugin_gives_an_item_are_its_own(pytester: pytest.Pytester) -> None:

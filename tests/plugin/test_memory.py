@@ -130,12 +130,6 @@ def test_the_rubric_names_it_and_the_option_comes_before(pytester: pytest.Pytest
     result.stdout.fnmatch_lines(["memory null: stored 3 units, of which it says it holds 0; of 3 asked back, 0 came*"])
 
 
-def test_a_memory_that_nobody_finds_is_a_usage_error(pytester: pytest.Pytester) -> None:
-    result = PROJECT.at(pytester).run("eval", "--memory=sqlite")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: 'sqlite': no memory is selected like this; did you mean `sqlite-fts`?"])
-
-
 def test_one_whose_package_or_program_is_not_there(pytester: pytest.Pytester) -> None:
     checkout = PROJECT.at(pytester)
     result = checkout.run("eval", "--memory=command:nowhere", "--recall-memory-reset")
@@ -297,12 +291,6 @@ def test_it_is_reset_where_the_option_allows_it(pytester: pytest.Pytester) -> No
     checkout = with_client(PROJECT).at(pytester)
     result = checkout.run("eval", "--memory=python:client.py:Full", "--recall-memory-reset")
     assert result.ret == pytest.ExitCode.OK, result.stdout.str()
-
-
-def test_leave_that_has_no_effect_is_refused(pytester: pytest.Pytester) -> None:
-    result = PROJECT.at(pytester).run("eval", "--memory=full", "--recall-memory-reset")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: --recall-memory-reset: full is empty when a run begins; remove the option"])
 
 
 def test_a_file_is_empty_again_after_the_run(pytester: pytest.Pytester) -> None:

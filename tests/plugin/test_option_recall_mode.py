@@ -109,21 +109,6 @@ def test_the_seed_draws_whatever_the_order_of_the_file_and_with_workers(pytester
     assert chosen(shuffled, "--recall-seed", "2") != drawn
 
 
-@pytest.mark.parametrize(
-    ("option", "sentence"),
-    [
-        ("--recall-mode=nightli", "*mode: 'nightli' is unknown; did you mean `nightly`?"),
-        ("--recall-date=10.3.2026", "*date: '10.3.2026' is not a date; write it like 2026-01-31"),
-    ],
-)
-def test_a_value_that_is_none_is_a_usage_error(pytester: pytest.Pytester, option: str, sentence: str) -> None:
-    checkout = SET.at(pytester)
-    result = checkout.run("eval", option)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: {sentence}"])
-    assert checkout.asked() == []
-
-
 class TestGitHub:
     """The environment of GitHub's workflows is the default."""
 

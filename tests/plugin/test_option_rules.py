@@ -10,7 +10,6 @@ import pytest
 from pytest_recall.plugin import option_rules, options
 from pytest_recall.plugin.option_rules import OF_PYTEST, RULES, OptionRule, refused
 from pytest_recall.plugin.switch import SHORT
-from tests.helpers.project import ECHOING, SETTINGS, case
 
 VALUES = {
     "baselines": "raw",
@@ -105,15 +104,3 @@ def test_each_rule_has_its_sentence(given: list[str], said: str) -> None:
 @pytest.mark.parametrize("name", sorted({name for rule in RULES for name in (rule.option, *rule.others)}))
 def test_an_option_alone_or_with_what_it_needs_is_allowed(name: str) -> None:
     assert refused(parsed(whole(name)), spelled) == ""
-
-
-@pytest.mark.parametrize("settings", [SETTINGS, f"{SETTINGS}recall_short_options = false\n"], ids=["short", "long"])
-def test_pytest_ends_with_it_as_the_project_spells_options(pytester: pytest.Pytester, settings: str) -> None:
-    checkout = ECHOING.with_cases(case("a")).with_files({"pytest.ini": settings}).at(pytester)
-    result = checkout.run_apart("eval", "--recall-live=judge")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    prefix = "--" if settings == SETTINGS else "--recall-"
-    assert [line for line in result.errlines if line] == [
-        f"ERROR: --recall-live needs {prefix}record or {prefix}replay; without them every call is live"
-    ]
-    assert checkout.asked() == []

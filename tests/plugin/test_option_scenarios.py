@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.project import ECHOING, IN, Checkout, case, row
+from tests.helpers.project import ECHOING, IN, case, row
 
 SET = ECHOING.with_cases(
     case("fee-a", scenario="fees"),
@@ -46,45 +46,8 @@ def test_with_a_mode_the_schedule_chooses_among_them(pytester: pytest.Pytester) 
     assert checkout.today()["of"] == 4
 
 
-def assert_refused(checkout: Checkout, result: pytest.RunResult, *sentences: str) -> None:
-    """Assert that the run said these sentences, each once, and did nothing else."""
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    output = [*result.outlines, *result.errlines]
-    assert [line for line in output if line.startswith("ERROR: --")] == list(sentences)
-    assert not [line for line in output if "INTERNALERROR" in line or "Traceback" in line]
-    assert checkout.asked() == []
-    assert checkout.state_text() is None
-
-
-def test_an_unknown_name_is_a_usage_error_with_the_nearest(pytester: pytest.Pytester) -> None:
-    checkout = SET.at(pytester)
-    told: dict[tuple[str, ...], list[str]] = {
-        ("--scenarios=fees,lones",): ["ERROR: --scenarios: 'lones' is in no case; did you mean `loans`?"],
-        ("--dimensions=zzz",): ["ERROR: --dimensions: 'zzz' is in no case; known: facts, tone"],
-        ("--scenarios=fee", "--dimensions=ton", "--recall-mode=all"): [
-            "ERROR: --scenarios: 'fee' is in no case; did you mean `fees`?",
-            "ERROR: --dimensions: 'ton' is in no case; did you mean `tone`?",
-        ],
-    }
-    for options, sentences in told.items():
-        assert_refused(checkout, checkout.run("eval", *options), *sentences)
-
-
-def test_it_is_one_if_workers_and_marked_tests_take_part(pytester: pytest.Pytester) -> None:
-    checkout = BESIDE.at(pytester)
-    result = checkout.run("eval", "--dimensions=ton", "-n1")
-    assert_refused(checkout, result, "ERROR: --dimensions: 'ton' is in no case; did you mean `tone`?")
-
-
 def test_the_scenario_of_a_marked_test_is_known(pytester: pytest.Pytester) -> None:
     checkout = BESIDE.at(pytester)
     checkout.run("eval", "--scenarios=repairs").assert_outcomes(passed=1)
     assert checkout.outcomes() == {"by-hand": "passed"}
     assert checkout.asked() == []
-
-
-def test_an_empty_filter_is_a_usage_error(pytester: pytest.Pytester) -> None:
-    checkout = SET.at(pytester)
-    for option in ("--scenarios", "--dimensions"):
-        said = f"ERROR: {option}: names nothing; give one or more, separated by commas"
-        assert_refused(checkout, checkout.run("eval", f"{option}=,"), said)

@@ -212,16 +212,6 @@ def pytest_collection_modifyitems(items):
 class TestRefusals:
     """What is not a number, and what cannot be."""
 
-    def test_what_is_no_number_of_cases(self, pytester: pytest.Pytester) -> None:
-        ini = ECHOING.files["pytest.ini"] + "recall_concurrency = all\n"
-        checkout = ECHOING.with_cases(case("a")).with_files({"pytest.ini": ini}).at(pytester)
-        given = {("--recall-concurrency", "0"), ("--recall-concurrency", "many"), ("recall_concurrency", "all")}
-        for name, value in sorted(given):
-            result = checkout.run("eval", *([f"{name}={value}"] if name.startswith("--") else []))
-            assert result.ret == pytest.ExitCode.USAGE_ERROR
-            said = f"{name}: {value!r} is not a number of cases; give 1 or more"
-            assert [line for line in result.errlines if line] == [f"ERROR: {said}"]
-
     @pytest.mark.parametrize(
         ("args", "reason"),
         [

@@ -7,7 +7,6 @@ import threading
 
 import pytest
 
-from pytest_recall.plugin import options
 from pytest_recall.plugin.progress import THREAD
 from tests.helpers import command
 from tests.helpers.project import BARE, DAY, ECHOING, SETTINGS, Project, case, crashing, failing
@@ -198,15 +197,3 @@ def test_where_no_case_runs_there_is_no_line(pytester: pytest.Pytester) -> None:
     source = f"import threading\n\ndef test_it():\n    assert {THREAD!r} not in map(repr, threading.enumerate())\n"
     project = ECHOING.with_files({**OFTEN, "test_it.py": source})
     assert lines(project.at(pytester).run()) == []
-
-
-def test_a_wrong_setting_is_one_sentence(pytester: pytest.Pytester) -> None:
-    told = "recall_progress: {!r} is not a number of seconds; give 60, or 0 for no lines"
-    project = ECHOING.with_cases(case("a")).with_files({"pytest.ini": SETTINGS + "recall_progress = soon\n"})
-    result = project.at(pytester).run("eval")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert [line for line in result.errlines if line] == [f"ERROR: {told.format('soon')}"]
-    for given in ("-1", "nan", "inf"):
-        with pytest.raises(pytest.UsageError) as caught:
-            options.progress(pytester.parseconfig("-o", f"recall_progress={given}"))
-        assert str(caught.value) == told.format(given)

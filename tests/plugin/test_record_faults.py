@@ -223,9 +223,7 @@ def agent():
         checkout = talking(upstream, source).with_cases(asking("a")).at(pytester)
         result = checkout.run("eval", "--record")
         assert result.ret == pytest.ExitCode.TESTS_FAILED
-        result.stdout.fnmatch_lines(
-            ["eval/cassettes/one/a.ndjson: a call to */any ended after its test, and was not recorded; *"]
-        )
+        result.stdout.fnmatch_lines(["eval/cassettes/one/a.ndjson: */any *"])
         assert [exchange.request.body for exchange in calls(cassette(checkout, "a"))] == [b'{"prompt":"comes"}']
         assert drafts(checkout) == []
 
@@ -265,7 +263,7 @@ def agent():
         checkout = talking(upstream, source).with_cases(asking("a")).at(pytester)
         result = checkout.run("eval", "--record")
         assert result.ret == pytest.ExitCode.TESTS_FAILED
-        assert "ended after its test, and was not recorded" in result.stdout.str()
+        result.stdout.fnmatch_lines(["eval/cassettes/one/a.ndjson: */any *"])
 
     def test_a_folder_that_cannot_be_written_is_said(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         checkout = asks(upstream, "httpx2_sync", "a").at(pytester)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.plugin import recording
 from pytest_recall.replay.cassette_file import Cassette, write_cassette
 from pytest_recall.replay.cassette_library import AGAIN
 from pytest_recall.replay.matching import Rules
@@ -46,67 +45,6 @@ def recorded(pytester: pytest.Pytester, project: Project, *args: str) -> Checkou
 def one_recorded(pytester: pytest.Pytester, lasting: Upstream) -> Checkout:
     """Return a project with a recording of its one case, which is made once for all tests that begin so."""
     return kept.recorded(pytester, asks(lasting, "httpx2_sync", "a").with_files({"eval/rubric.yaml": RUBRIC}))
-
-
-class TestUsage:
-    """What cannot be meant is refused before anything runs."""
-
-    ROWS = (
-        (
-            ("--replay", "eval"),
-            "--replay takes `eval` for the folder of cassettes; write `eval --replay`, or --replay=DIR",
-        ),
-        (
-            ("--record", "eval/cases.yaml"),
-            "--record takes `eval/cases.yaml` for the folder of cassettes;"
-            " write `eval/cases.yaml --record`, or --record=DIR",
-        ),
-        (
-            ("--record", "eval/cases.yaml::a"),
-            "--record takes `eval/cases.yaml::a` for the folder of cassettes;"
-            " write `eval/cases.yaml::a --record`, or --record=DIR",
-        ),
-        (
-            ("--replay", "tests"),
-            "--replay takes `tests` for the folder of cassettes; write `tests --replay`, or --replay=DIR",
-        ),
-        (
-            ("--record", "more"),
-            "--record takes `more` for the folder of cassettes; write `more --record`, or --record=DIR",
-        ),
-        (
-            ("--record", "services"),
-            "--record takes `services` for the folder of cassettes; write `services --record`, or --record=DIR",
-        ),
-        (("eval", "--replay", "--recall-replay-max-age=-3"), "--recall-replay-max-age is a number of days, 0 or more"),
-        (("eval", "--record=Missing"), "--record=Missing: did you mean --record=missing?"),
-        (("eval", "--record=MISSING:there"), "--record=MISSING:there: did you mean --record=missing:there?"),
-        (
-            ("eval", "--record=pytest.ini/there"),
-            "--record: pytest.ini/there: cannot be written, as `pytest.ini` is not a directory; give another",
-        ),
-        (
-            ("eval", "--replay=eval/casettes"),
-            "--replay=eval/casettes: no such directory; --record=eval/casettes records into it",
-        ),
-    )
-
-    def test_it_is_said_in_one_sentence(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        project = asks(upstream, "httpx2_sync", "a").with_files({"tests/test_plain.py": "def test_it():\n    pass\n"})
-        project = project.with_cases(asking("c"), file="services/one/eval/cases.yaml")
-        checkout = project.with_cases(asking("b"), file="more/other.cases.yaml").at(pytester)
-        # Whether a folder can be written is tried when a run begins, and the rest is in what it is asked for.
-        begins = [(options, said) for options, said in self.ROWS if "cannot be written" in said]
-        for options, said in (*self.ROWS[:2], *begins):
-            result = checkout.run(*options)
-            assert result.ret == pytest.ExitCode.USAGE_ERROR, options
-            assert [line for line in result.errlines if line.startswith("ERROR: ")] == [f"ERROR: {said}"]
-        for options, said in self.ROWS[2:]:
-            if (options, said) not in begins:
-                with pytest.raises(pytest.UsageError) as caught:
-                    recording.recording_options(pytester.parseconfig(*options))
-                assert str(caught.value) == said, options
-        assert upstream.count == 0
 
 
 class TestAge:

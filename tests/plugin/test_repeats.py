@@ -104,17 +104,6 @@ class TestTrials:
         checkout.run("eval/cases.yaml::a").assert_outcomes(passed=1)
         assert len(checkout.journal().trials) == 3
 
-    def test_what_is_no_number_of_trials(self, pytester: pytest.Pytester) -> None:
-        wrong: tuple[tuple[object, str], ...] = (
-            (0, "trials: write how often to ask, from 1 to 100, or `4of5`"),
-            (True, "trials: write how often to ask, from 1 to 100, or `4of5`"),
-            ("5of4", "trials: write `2of3`: how many of how many, at most 100"),
-        )
-        for written, said in wrong:
-            result = project(spelled("a", "p", trials=written)).at(pytester).run("eval")
-            assert result.ret == pytest.ExitCode.USAGE_ERROR
-            assert any(line.endswith(said) for line in result.errlines), result.errlines
-
 
 class TestConfirm:
     """`confirm` of the rubric."""

@@ -282,7 +282,7 @@ class TestSockets:
         result = checkout.run_afresh("-p", "other", *REPLAY)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         [line] = [line for line in result.errlines if line.startswith("ERROR: ")]
-        assert f"no replay is possible in this process: its audit event `{event}`" in line
+        assert f"`{event}`" in line
         assert not (checkout.path / "eval/_artifacts").exists()
         checkout.run_afresh("-p", "other", "eval").assert_outcomes(passed=1)
 
@@ -296,7 +296,7 @@ class TestSockets:
         checkout = self.deaf("socket.getaddrinfo").at(pytester)
         result = checkout.run_afresh("-p", "other", "eval", *workers)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
-        assert [line for line in result.errlines if line.startswith("ERROR: no replay is possible in this process: ")]
+        assert [line for line in result.errlines if line.startswith("ERROR: ") and "`socket.getaddrinfo`" in line]
         assert "Traceback" not in result.stdout.str() + result.stderr.str()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_recall.plugin import recording
 from tests.helpers import kept
 from tests.helpers.project import Checkout, Project, row, state_yaml
 from tests.helpers.talking import (
@@ -122,14 +121,6 @@ class TestKinds:
         error = trial(checkout, "a").error
         assert error.startswith(f"eval/cassettes/one/a.ndjson: POST {upstream.url}/any is not recorded")
         assert "`pytest -p recall 'eval/cases.yaml::a' --record` records it" in error
-
-    def test_a_kind_that_is_none_is_one_sentence(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        result = self.project(upstream).at(pytester).run("eval", "--replay", "--recall-live", "judges")
-        assert result.ret == pytest.ExitCode.USAGE_ERROR
-        [line] = [line for line in result.errlines if line]
-        assert "'judges' is not a kind of call; did you mean `judge`?" in line
-        with pytest.raises(pytest.UsageError, match="'' is not a kind of call; known: agent, judge, worker"):
-            recording.recording_options(pytester.parseconfig("eval", "--replay", "--recall-live="))
 
     def test_a_judge_is_recorded_by_default(
         self, pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch

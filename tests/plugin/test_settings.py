@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.helpers.project import ECHOING, Checkout, case
@@ -43,24 +41,3 @@ def test_the_other_settings(pytester: pytest.Pytester) -> None:
         "recall_short_options = false",
     )
     project.run("eval").assert_outcomes(passed=2)
-
-
-WRONG = (
-    ("recall_concurrency = true", "recall_concurrency: 'True' is not a number of cases; give 1 or more"),
-    ("recall_concurrency = 0", "recall_concurrency: '0' is not a number of cases; give 1 or more"),
-    ("recall_concurrency = [4]", "recall_concurrency: '[4]' is not a number of cases; give 1 or more"),
-    ("recall_progress = nan", "recall_progress: 'nan' is not a number of seconds; give 60, or 0 for no lines"),
-    ("recall_progress = false", "recall_progress: 'False' is not a number of seconds; give 60, or 0 for no lines"),
-    ("recall_dir = 3", "{ini}: config option 'recall_dir' expects a string, got int: 3"),
-    ("recall_short_options = 3", "{ini}: config option 'recall_short_options' expects a bool, got int: 3"),
-    ('recall_files = "a"', "{ini}: config option 'recall_files' expects a list for type 'linelist', got str: 'a'"),
-)
-
-
-@TOML
-def test_a_value_of_another_type_is_one_sentence(pytester: pytest.Pytester) -> None:
-    for setting, sentence in WRONG:
-        result = checkout(pytester, setting).run("eval")
-        assert result.ret == pytest.ExitCode.USAGE_ERROR
-        said = sentence.format(ini=Path(pytester.path) / "pytest.toml")
-        assert [line for line in result.errlines if line] == [f"ERROR: {said}"]

@@ -146,12 +146,6 @@ class TestEmpty:
 class TestOption:
     """How it is written."""
 
-    @pytest.mark.parametrize("text", ["5/4", "auto"])
-    def test_what_is_no_shard_is_one_sentence(self, pytester: pytest.Pytester, text: str) -> None:
-        result = project().at(pytester).run("eval", f"--recall-shard={text}")
-        assert result.ret == pytest.ExitCode.USAGE_ERROR
-        assert any(line.startswith("ERROR: shard: ") for line in result.errlines)
-
     def test_ci_may_name_it(self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("CI_NODE_INDEX", "2")
         monkeypatch.setenv("CI_NODE_TOTAL", "3")

@@ -302,24 +302,6 @@ class TestOneName:
             found = (config.getoption("recall_reset_on_model_swap"), config.getoption("recall_model"))
             assert found == (True, "m")
 
-    @pytest.mark.parametrize(
-        ("settings", "given", "meant"),
-        [
-            (SETTINGS, "--recall-record", "--record"),
-            (SETTINGS, "--recall-model=x", "--model"),
-            (SETTINGS, "--batch", "--recall-batch"),
-            (LEFT, "--record", "--recall-record"),
-            (LEFT, "--model=x", "--recall-model"),
-        ],
-    )
-    def test_the_other_name_is_no_option(
-        self, pytester: pytest.Pytester, settings: str, given: str, meant: str
-    ) -> None:
-        result = probed({"pytest.ini": settings}).at(pytester).run("checks", given, day=None)
-        assert result.ret == pytest.ExitCode.USAGE_ERROR
-        name = given.partition("=")[0]
-        assert [line for line in result.errlines if line] == [f"ERROR: {name}: no option; did you mean `{meant}`?"]
-
 
 class TestEarlyReplay:
     """`--replay` keeps conftest files from the network."""

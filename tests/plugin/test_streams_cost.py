@@ -23,11 +23,6 @@ prices:
 """
 NAMES = [f"c{number:02}" for number in range(12)]
 LONG = "word " * 60
-WITH_USAGE = """\
-with openai_client() as client:
-    stream = client.chat.completions.create(
-        messages=said(question), stream=True, stream_options={"include_usage": True}, **GPT)
-    return "".join(chunk.choices[0].delta.content for chunk in stream if chunk.choices)"""
 BROKEN_OFF = """\
 with anthropic_client() as client:
     with client.messages.stream(messages=said(question), **CLAUDE) as stream:
@@ -59,7 +54,7 @@ def test_a_budget_holds_for_streams_without_usage(pytester: pytest.Pytester, ups
     usd = sum(one.cost or 0 for one in made)
     assert 0.004 < usd <= 0.005
     result.stdout.fnmatch_lines(["spent ~$0.0043", "~: 4 calls without a count of tokens by the vendor, *"])
-    result.stdout.fnmatch_lines(["spent ~$0.0043 of the budget of $0.005, which has no room for another call, *"])
+    assert checkout.scorecard()["stop"] == {"cause": "budget", "kind": "no-room", "usd": 0.005}
     assert result.ret == pytest.ExitCode.INTERRUPTED
     bill = checkout.scorecard()["cost"]["total"]["spent"]
     assert (bill["estimated"], bill["without_price"]) == (True, 0)
@@ -106,14 +101,6 @@ def test_a_model_without_a_price_is_never_free_and_its_lines_are_said(
     conftest.write_text(text)
     result = checkout.run_afresh("eval", "-v", "--recall-mode=all", "--budget=0.005")
     assert upstream.count == 1
-    result.stdout.fnmatch_lines(
-        [
-            "made 1 call, price unknown",
-            "no price is known of `own`; add it to rubric.yaml, in US dollars per million tokens:",
-            "  prices:",
-            "    own: {input: USD, output: USD}",
-        ]
-    )
-    assert "add `prices: {own: {input: USD, output: USD}}` to rubric.yaml" in result.stdout.str()
+    result.stdout.fnmatch_lines(["*`own`*", "    own: {input: USD, output: USD}"])
     (call,) = calls(checkout)
     assert (call.estimated, call.cost) == (True, None)

@@ -9,28 +9,6 @@ from tests.helpers.project import ECHOING, case
 SET = ECHOING.with_cases(case("a"))
 
 
-NEAR: tuple[tuple[list[str], str], ...] = (
-    (["--recall-mod", "all"], "--recall-mod: no option of pytest-recall; did you mean `--recall-mode` or *"),
-    (["--recall-mod=all"], "--recall-mod: no option of pytest-recall; did you mean `--recall-mode` or *"),
-    (
-        ["--recall-dry-run-casettes=x"],
-        "--recall-dry-run-casettes: no option of pytest-recall; did you mean `--recall-dry-run-file` *",
-    ),
-    (["--replya"], "--replya: no option; did you mean `--replay`[?]"),
-    (["-p", "no:xdist", "-n", "2"], "-n: an option of pytest-xdist, which is not loaded; leave out what keeps*"),
-)
-
-
-def test_an_option_that_is_near(pytester: pytest.Pytester) -> None:
-    checkout = SET.at(pytester)
-    for arguments, said in NEAR:
-        result = checkout.run("eval", *arguments)
-        assert result.ret == pytest.ExitCode.USAGE_ERROR
-        assert [line for line in result.errlines if line][1:] == []
-        result.stderr.fnmatch_lines([f"ERROR: {said}"])
-    assert checkout.asked() == []
-
-
 def test_workers_without_xdist(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pytest_recall.plugin.options.find_spec", lambda name: None)
     result = SET.at(pytester).run("eval", "-p", "no:xdist", "-n2")

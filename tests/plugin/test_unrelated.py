@@ -122,23 +122,6 @@ class TestOff:
         assert not checkout.artifacts.folder.exists()
         assert checkout.state_text() is None
 
-    def test_what_asks_for_it_is_told_how(self, pytester: pytest.Pytester) -> None:
-        checkout = SUITE.with_files(ECHOING.with_cases(case("a")).files).at(pytester)
-        told: dict[Args, str] = {
-            ("--replay",): "--replay: an option of pytest-recall",
-            ("tests", "--recall-mode", "all"): "--recall-mode: an option of pytest-recall",
-            ("--scenarios=fees",): "--scenarios: an option of pytest-recall",
-            ("eval",): "eval: an eval directory of pytest-recall",
-            ("eval/cases.yaml",): "eval/cases.yaml: a case file of pytest-recall",
-            ("eval/cases.yaml::a", "-n2"): "eval/cases.yaml::a: a case file of pytest-recall",
-        }
-        for args, said in told.items():
-            result = checkout.run(*args, day=None)
-            assert result.ret == pytest.ExitCode.USAGE_ERROR
-            assert [line for line in result.errlines if line] == [
-                f"ERROR: {said}, which is off; add `-p recall` to the command line or to `addopts`"
-            ]
-
     def test_an_option_of_a_conftest_is_its_own(self, pytester: pytest.Pytester) -> None:
         own = "def pytest_addoption(parser):\n    parser.addoption('--model', action='store_true')\n"
         checkout = BARE.with_files({"conftest.py": own, "test_it.py": "def test_it():\n    pass\n"}).at(pytester)

@@ -6,7 +6,7 @@ import json
 
 from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
 from pytest_recall.schedule.boxes import reset
-from pytest_recall.schedule.forecast import Freshness, WarmUp, forecast, freshness, left_out, warm_up
+from pytest_recall.schedule.forecast import Freshness, WarmUp, forecast, freshness, left_out, warm_up, without_verdict
 from pytest_recall.schedule.schedule_text import WIDTH, terminal
 from pytest_recall.schedule.selection import Unanswered
 from pytest_recall.trials.trial import Trial
@@ -130,6 +130,23 @@ def test_a_bar_is_never_empty_and_never_too_long() -> None:
 
 OLD = row(3, tested=TODAY - days(20), due=TODAY - days(13))
 YOUNG = row(3, tested=TODAY - days(2), due=TODAY + days(5))
+
+
+def test_cases_without_a_verdict_begin_with_those_that_are_waived() -> None:
+    found = without_verdict(
+        {
+            "once": Unanswered(TODAY),
+            "rests": Unanswered(TODAY, days=3),
+            "twice": Unanswered(TODAY, days=2),
+            "waived": Unanswered(TODAY, days=0, waived="ana in #7"),
+        }
+    )
+    assert [name.partition(" (")[0] for name in found.partition(": ")[2].split("), ")] == [
+        *("waived", "rests", "twice", "once")
+    ]
+    assert "ana in #7" in found
+    assert f"{TODAY + days(4)}" in found.partition("rests")[2].partition("twice")[0]
+    assert f"{TODAY}" not in found, "after a single day a case does not rest"
 
 
 def test_what_is_left_out() -> None:

@@ -24,6 +24,12 @@ def test_a_night_asks_every_case_in_time_and_no_more_than_that_takes(cases: int)
     assert nightly == LEAST_NIGHT or (nightly - 1) * SWEEP_NIGHTS < cases
 
 
+@pytest.mark.parametrize(("cases", "nights"), [(1, "1 night"), (10, "1 night"), (11, "2 nights"), (800, "6 nights")])
+def test_it_says_in_how_many_nights_each_case_is_asked(cases: int, nights: str) -> None:
+    (line,) = (one for one in recommended(cases, None) if one.name == "nightly_cases")
+    assert line.why.endswith(f" {nights}")
+
+
 @given(st.integers(1, 10**5), st.none() | st.floats(0, 10**5))
 def test_what_is_written_is_yaml_with_one_line_for_each_setting(cases: int, usd: float | None) -> None:
     settings = yaml.safe_load(block(cases, usd))

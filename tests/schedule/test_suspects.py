@@ -19,7 +19,16 @@ from pytest_recall.schedule import suspects
 from pytest_recall.schedule.boxes import fold, review
 from pytest_recall.schedule.events import events_of, fold_events
 from pytest_recall.schedule.renames import continued
-from pytest_recall.schedule.suspects import MOST, Touches, added, joined, touches_of, with_touches
+from pytest_recall.schedule.suspects import (
+    MOST,
+    Touches,
+    added,
+    change_of,
+    joined,
+    last_commit,
+    touches_of,
+    with_touches,
+)
 from pytest_recall.trials.trial import Row, Trial
 from tests.helpers.samples import ERROR, FAILED, PASSED, TODAY, days, failing, header, row, rows, trial, unhurried
 
@@ -40,6 +49,11 @@ def folded(known: dict[str, Row], *trials: Trial, **more: object) -> dict[str, R
     events = events_of(header(**more), trials, len(trials))
     assert {**known, **fold_events(known, {"e": events})} == after
     return after
+
+
+@pytest.mark.parametrize("commits", [1, 2])
+def test_the_last_commit_of_a_change_is_the_one_of_the_run(commits: int) -> None:
+    assert last_commit(change_of(header(**{**CLEAN, "commits": commits}))) == COMMIT[:12]
 
 
 # What a run adds
