@@ -117,7 +117,7 @@ def _flat(found: Iterable[Recorder], above: str = "") -> Iterator[Recorder]:
 def judges() -> dict[str, Callable[..., Any]]:
     """Return the built-in judges: the pure functions behind the fixtures, by name."""
     names = [name.removeprefix("judge_") for name in vars(fixtures) if name.startswith("judge_")]
-    homes = (*map(vars, (built_in, built_in, built_in, built_in, built_in, built_in)), model_judges.INQUIRIES)
+    homes = (vars(built_in), model_judges.INQUIRIES)
     return {name: next(home[name] for home in homes if name in home) for name in names}
 
 

@@ -12,7 +12,14 @@ from pytest_recall.cases.memory_part import MemoryFault
 from pytest_recall.judges import built_in
 from pytest_recall.judges.built_in import NEEDS
 from pytest_recall.memory.resolve import DEFAULT, resolve
+from pytest_recall.memory.selector import FORMS, parse
 from pytest_recall.memory.sqlite_fts import SqliteFts
+
+NAMES = (
+    *("sqlite-fts:x.db", "sessions", "embedding", "hybrid", "last-3", "full", "null", "command:x", "python:x:y"),
+    *("http://h", "mcp:x", "grpc://h", "chromadb", "mem0", "bm25s", "tantivy"),
+)
+"""A selector of each kind."""
 
 
 def test_the_default_is_full_text_search_in_memory() -> None:
@@ -27,17 +34,17 @@ def test_the_worker_is_put_in() -> None:
 
 
 def test_every_kind_is_resolved_without_its_package() -> None:
+    kinds = {form.partition(":")[0].replace("last-N", "last-3") for form in FORMS}
+    assert kinds == {parse(name).text.partition(":")[0] for name in NAMES}
     program = """
 import sys
 from pytest_recall.memory.resolve import resolve
-names = ["sqlite-fts:x.db", "sessions", "embedding", "hybrid", "last-3", "full", "null", "command:x", "python:x:y",
-         "http://h", "mcp:x", "grpc://h", "chromadb", "mem0", "bm25s", "tantivy"]
-for name in names:
+for name in sys.argv[1:]:
     assert resolve(name).name == name
 heavy = {"httpx", "mcp", "grpc", "chromadb", "mem0", "bm25s", "tantivy", "wordllama", "numpy", "anyio"}
 print(sorted(heavy & set(sys.modules)))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", program, *NAMES], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
 

@@ -13,9 +13,8 @@ from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.runs.base import (
+    HELD,
     NO_BASE,
-    OF_BASE,
-    OF_REQUESTS,
     Base,
     base_of,
     held_to,
@@ -336,9 +335,19 @@ def test_a_change_does_not_judge_itself() -> None:
     base = Base("main", "c", is_change=True, settings=Settings(owner="us"))
     rubric, of_change = held_to(OWN, base)
     assert of_change == base._replace(held_settings=("blocks", "budget", "recording", "volatile"))
-    for name in (*OF_BASE, *OF_REQUESTS):
+    for name in HELD:
         assert getattr(rubric, name) == getattr(base.settings, name)
     assert (rubric.owner, rubric.max_due_cases, rubric.confirm) == (OWN.owner, 3, OWN.confirm)
+
+
+def test_each_setting_is_held_to_the_base_or_one_that_a_change_may_bring() -> None:
+    own = {
+        *("owner", "model_primary", "thresholds", "prices", "rate_limits", "confirm", "judge", "baselines", "memory"),
+        *("max_due_cases", "box_1_cases", "new_traffic_sample", "nightly_cases", "quarantine_lapses", "gates"),
+        *("publish_answers", "keep_headers", "secrets"),
+    }
+    assert own.isdisjoint(HELD)
+    assert own | set(HELD) == set(Settings.model_fields)
 
 
 @pytest.mark.parametrize(

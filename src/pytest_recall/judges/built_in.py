@@ -7,12 +7,12 @@ import logging
 import math
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Context, Decimal
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from urllib.parse import urljoin
 
 from pytest_recall.cases.case import Case
@@ -497,3 +497,33 @@ def on_text(check: Callable[..., Verdict]) -> Callable[..., Verdict]:
     judge.__signature__ = inspect.Signature(leading + keywords)  # type: ignore[attr-defined]
     judge.__doc__ = check.__doc__
     return judge
+
+
+class TextJudge(NamedTuple):
+    """A built-in judge of the text of an answer."""
+
+    check: Callable[..., Verdict]
+    """Called as `(text, expected, **arguments)`."""
+    rehearsal: Callable[..., Verdict] | None = None
+    """The same without what takes long to load; None where nothing does."""
+    is_whole: bool = False
+    """Whether it holds an answer against `expected` as a whole, so that the answer itself can take its place."""
+    instead: tuple[str, ...] = ("expected",)
+    """The arguments with one of which it does not look at the case's `expected`."""
+
+    @property
+    def rehearsed(self) -> Callable[..., Verdict]:
+        """The judge as it is called of a case, before any answer."""
+        return on_text(self.rehearsal or self.check)
+
+
+TEXT_JUDGES: Mapping[str, TextJudge] = {
+    "exact": TextJudge(exact, is_whole=True),
+    "contains": TextJudge(contains),
+    "regex": TextJudge(regex),
+    "token_f1": TextJudge(token_f1, is_whole=True),
+    "json_schema": TextJudge(json_schema, instead=("expected", "schema")),
+    "numeric": TextJudge(numeric, is_whole=True),
+    "similarity": TextJudge(similarity, rehearsed),
+}
+"""The built-in judges of text, by name; each has a fixture in `plugin.fixtures`."""

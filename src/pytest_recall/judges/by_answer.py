@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -12,20 +12,12 @@ from pydantic import JsonValue
 from pytest_recall.cases.case import Case, JudgeCall
 from pytest_recall.files.errors import ArgumentError
 from pytest_recall.files.strict_yaml import scalar
-from pytest_recall.judges.built_in import exact, numeric, token_f1
+from pytest_recall.judges.built_in import TEXT_JUDGES
 from pytest_recall.judges.written_numbers import DecimalMark, written_numbers
-from pytest_recall.trials.trial import ANSWERED, Trial, Verdict, judged_by_models
+from pytest_recall.trials.trial import ANSWERED, Trial, judged_by_models
 
-COMPARING: Mapping[str, Callable[..., Verdict]] = {"exact": exact, "numeric": numeric, "token_f1": token_f1}
-"""The judges that hold an answer against `expected` as a whole, so that the answer itself can take its place."""
-BESIDE: Mapping[str, tuple[str, ...]] = {
-    "contains": ("expected",),
-    "regex": ("expected",),
-    "similarity": ("expected",),
-    "json_schema": ("expected", "schema"),
-}
-"""Judges that may stand beside them, and the arguments with one of which they do not look at the case's `expected`."""
-
+COMPARING = {name: judge.check for name, judge in TEXT_JUDGES.items() if judge.is_whole}
+"""The judges that hold an answer against `expected` as a whole."""
 
 _TAKEN_OUT = re.compile(r"\[(?:REDACTED|[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD)[A-Z0-9_]*)\]")
 """What stands in an answer where a secret was, as `replay.redaction` writes it."""
@@ -72,10 +64,10 @@ def _others(case: Case, comparing: Sequence[JudgeCall], trial: Trial) -> str:
     for call in case.judges:
         if call in comparing:
             continue
-        apart = call.name == "recall_at_k" or any(name in call.arguments for name in BESIDE.get(call.name, ()))
-        if call.name in (*BESIDE, *COMPARING, "recall_at_k") and not apart and "expected" not in call.arguments:
+        judge = TEXT_JUDGES.get(call.name)
+        if judge is not None and not any(name in call.arguments for name in judge.instead):
             return f"which part of the answer `{call.name}` looks for is unknown"
-        if call.name not in (*BESIDE, *COMPARING, "recall_at_k"):
+        if judge is None and call.name != "recall_at_k":
             return f"`{call.name}` does not compare with `expected`"
         if call.name not in passed and comparing:
             return f"`{call.name}` failed it, which does not compare with its `expected`"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from pytest_recall.cases.case import Case, JudgeCall
 from pytest_recall.cases.settings_fields import JudgeKind
 from pytest_recall.files.errors import CaseError
+from pytest_recall.judges.built_in import TEXT_JUDGES, benchmark, recall_at_k
 from pytest_recall.trials.execution import JudgeFunction, check_arguments, check_threshold, judged
 from pytest_recall.trials.trial import Answer, Verdict
 
@@ -17,10 +18,7 @@ if TYPE_CHECKING:
 
 
 AnyJudge = Callable[..., Verdict]
-BUILT_IN = (
-    *("exact", "contains", "regex", "token_f1", "json_schema", "numeric", "similarity", "recall_at_k"),
-    *get_args(JudgeKind),
-)
+BUILT_IN = (*TEXT_JUDGES, "recall_at_k", "benchmark", *get_args(JudgeKind))
 """The judges that a case may name without a fixture of the project's."""
 
 
@@ -30,26 +28,13 @@ def rehearsal(name: str, rubric: Settings) -> AnyJudge:
     What it says of an answer is of no use. It raises ArgumentError for what `case` and its arguments leave it
     without, if that is so whatever the answer is.
     """
-    # Imported as they are needed: most cases have a judge of text, and those that ask models take longer to load.
-    match name:
-        case "exact" | "contains" | "regex" | "token_f1" | "json_schema" | "numeric":
-            from pytest_recall.judges import built_in
-
-            return built_in.on_text(getattr(built_in, name))
-        case "similarity":
-            from pytest_recall.judges.built_in import on_text, rehearsed
-
-            return on_text(rehearsed)
-        case "recall_at_k":
-            from pytest_recall.judges.built_in import recall_at_k
-
-            return recall_at_k
-        case "benchmark":
-            from pytest_recall.judges.built_in import benchmark
-
-            # What it judges by depends on whether there is an answer.
-            return _prepared(lambda answer, case, **arguments: None, inspect.signature(benchmark))
-    from pytest_recall.judges import model_judges
+    if name in TEXT_JUDGES:
+        return TEXT_JUDGES[name].rehearsed
+    if name == "recall_at_k":
+        return recall_at_k
+    if name == "benchmark":  # What it judges by depends on whether there is an answer.
+        return _prepared(lambda answer, case, **arguments: None, inspect.signature(benchmark))
+    from pytest_recall.judges import model_judges  # Most cases have a judge of text, and these take longer to load.
 
     return _prepared(model_judges.prepared(name, rubric), model_judges.signature(name))
 

@@ -106,6 +106,8 @@ def _adapter(parsed: MemorySelector) -> Client:
         from pytest_recall.memory.full_text import Bm25s
 
         return Bm25s(name)
-    from pytest_recall.memory.full_text import Tantivy
+    if kind == "tantivy":
+        from pytest_recall.memory.full_text import Tantivy
 
-    return Tantivy(name)
+        return Tantivy(name)
+    raise NotImplementedError(f"`{kind}` selects no client")

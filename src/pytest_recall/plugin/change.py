@@ -15,7 +15,7 @@ from pytest_recall.plugin.known_change import KnownChange
 from pytest_recall.results import sentences
 from pytest_recall.runs.base import NO_BASE, base_of, held_to, targets
 from pytest_recall.runs.ci import job_of
-from pytest_recall.runs.evidence import OF_BASE, RECORDINGS, runs_of
+from pytest_recall.runs.evidence import BASE_RECORDINGS, RECORDINGS, runs_of
 
 if TYPE_CHECKING:
     import pytest
@@ -68,7 +68,7 @@ def change_of(
             return found
         of_main = context.mode == "main" or (context.mode == "nightly" and place.cassettes.is_dir())
         if refs or of_main:
-            folder, of_base = (place.artifacts.folder / name for name in (RECORDINGS, OF_BASE))
+            folder, of_base = (place.artifacts.folder / name for name in (RECORDINGS, BASE_RECORDINGS))
             if not is_resumed:
                 shutil.rmtree(folder, ignore_errors=True)
                 shutil.rmtree(of_base, ignore_errors=True)

@@ -13,7 +13,7 @@ from pytest_recall.results.cause_text import cause_line, finding
 from pytest_recall.results.regressions import CauseLabel, DiffPiece, word_diff
 from pytest_recall.results.scorecard import CaseResult, FailureKind, LastPass, Scorecard
 from pytest_recall.results.sentences import ran_line
-from pytest_recall.results.standing import BEHIND, OF_BASE
+from pytest_recall.results.standing import BEHIND, SAME_REQUEST
 from pytest_recall.schedule.suspects import MOST, UNCOMMITTED, change_of, named
 from pytest_recall.trials.detector import RatioRule, had_passed
 from pytest_recall.trials.record import Header
@@ -80,7 +80,7 @@ def causes(header: Header, card: Scorecard, result: CaseResult) -> Iterator[str]
         yield f"cause: {BEHIND}"
         return
     if result.failure is FailureKind.BEHIND:
-        yield OF_BASE
+        yield SAME_REQUEST
         return
     if result.cause is not None and result.cause.label not in _SAID:
         yield f"likely cause: {cause_line(result.cause)}"

@@ -15,7 +15,7 @@ from pytest_recall.results.of_change_text import of_change_section
 from pytest_recall.results.scorecard import CaseResult, FailureKind, Scorecard
 from pytest_recall.results.sections import BOXES, STANDING_OPEN, report_sections
 from pytest_recall.results.sentences import counted
-from pytest_recall.results.standing import OF_BASE
+from pytest_recall.results.standing import SAME_REQUEST
 from pytest_recall.results.stop_text import failed_item_text
 from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.trial import Outcome
@@ -35,7 +35,7 @@ MEANINGS = {
     FailureKind.REGRESSION: "These cases passed before, and fail now.",
     FailureKind.NEW: "These cases have no verdict from before this run.",
     FailureKind.OUTSIDE: "These cases passed before, and fail now. The change does not affect them: it is not blocked.",
-    FailureKind.BEHIND: f"What failed behind on the target branch decides nothing here: {OF_BASE}.",
+    FailureKind.BEHIND: f"What failed behind on the target branch decides nothing here: {SAME_REQUEST}.",
     FailureKind.KNOWN: "A known failure failed at its last verdict before this run as well.",
     FailureKind.UNCONFIRMED: "What is not confirmed failed, and not often enough when it was asked again.",
     FailureKind.QUARANTINED: "A case in quarantine is set apart as unreliable, and blocks nothing.",

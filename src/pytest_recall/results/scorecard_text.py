@@ -29,7 +29,7 @@ from pytest_recall.results.scorecard_markdown import (
 )
 from pytest_recall.results.sections import report_sections
 from pytest_recall.results.sentences import counted, headline
-from pytest_recall.results.standing import OF_BASE
+from pytest_recall.results.standing import SAME_REQUEST
 from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.trial import Outcome, Trial
 
@@ -82,7 +82,7 @@ def failed(
             yield f"  and {more} more in scorecard.md"
     if folded:
         if FailureKind.BEHIND in folded:
-            yield f"what failed behind on the target branch: {OF_BASE}"
+            yield f"what failed behind on the target branch: {SAME_REQUEST}"
         told = ", ".join(counted(kind, count) for kind, count in folded.items())
         yield f"{told}: `{command}` {'shows it' if sum(folded.values()) == 1 else 'lists them'}"
 

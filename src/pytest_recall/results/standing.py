@@ -16,7 +16,7 @@ BEHIND = (
     "its requests are as on main: the provider, its data, or what a replay cannot see: timeouts, proxies, the network"
 )
 """What a fail of a case is put down to that the change of a pull request does not affect."""
-OF_BASE = "it asks what the target branch asks as well, which is not recorded there"
+SAME_REQUEST = "it asks what the target branch asks as well, which is not recorded there"
 """Why a fail of a case that is behind on the target branch is not of the change."""
 
 
@@ -98,7 +98,7 @@ def informs(blocks: str, row: Row | None, *, decides: bool = True, is_behind: bo
     if not decides:
         return f"it only informs: {BEHIND}"
     if is_behind:
-        return f"it only informs: {OF_BASE}"
+        return f"it only informs: {SAME_REQUEST}"
     if blocks != "regression" or (row is not None and not row.failing):
         return ""
     known = "this is its first verdict" if row is None else "it failed before"

@@ -22,8 +22,12 @@ from pytest_recall.schedule.state import committed_state
 from pytest_recall.trials.record import NotCompared
 from pytest_recall.trials.trial import Row
 
-OF_BASE = ("blocks", "budget", "no_verdict_allowed", "recording", "replay")
-OF_REQUESTS = ("volatile", "match_headers", "calls")
+HELD = (
+    *("blocks", "budget", "no_verdict_allowed", "recording", "replay"),
+    *("volatile", "match_headers", "calls"),
+)
+"""The settings that a change has from its base, so that it does not judge itself: what blocks, what may be spent, and
+what counts as an equal request. All others are its own."""
 
 
 def default_branch(repository: Repository, environ: Mapping[str, str]) -> str:
@@ -192,7 +196,6 @@ def held_to(rubric: Settings, base: Base) -> tuple[Settings, Base]:
     """
     if not base.is_change or base.settings is None:
         return rubric, base
-    names = (*OF_BASE, *OF_REQUESTS)
-    altered = tuple(name for name in names if getattr(rubric, name) != getattr(base.settings, name))
+    altered = tuple(name for name in HELD if getattr(rubric, name) != getattr(base.settings, name))
     settings = rubric.model_copy(update={name: getattr(base.settings, name) for name in altered})
     return settings, base._replace(held_settings=altered)

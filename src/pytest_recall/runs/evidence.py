@@ -24,7 +24,7 @@ from pytest_recall.trials.trial import EarlierRun, Outcome
 
 RECORDINGS = "recordings"
 """The folder in `_artifacts` into which the run of a pull request records what it asks."""
-OF_BASE = "recordings-of-base"
+BASE_RECORDINGS = "recordings-of-base"
 """The folder there with the recordings of the base that answer what the cases of this run ask as before."""
 
 RUNS = "runs"
