@@ -169,10 +169,11 @@ def test_settings_of_another_type(pytester: pytest.Pytester) -> None:
     assert_screen(SCREENS / "settings.txt", "\n".join(parts))
 
 
-def test_names_are_looked_for_in_marked_tests_of_workers_as_well(pytester: pytest.Pytester) -> None:
+@pytest.mark.parametrize("workers", [(), ("-n1",)])
+def test_names_are_looked_for_in_marked_tests_as_well(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
     marked = 'import pytest\n\n\n@pytest.mark.recall("m", dimension="safety")\ndef test_m():\n    pass\n'
     checkout = SET.with_files({"eval/test_m.py": marked}).at(pytester)
-    result = checkout.run("eval", "--dimensions=safty", "-n1")
+    result = checkout.run("eval", "--dimensions=safty", *workers)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     [error] = [line for line in [*result.outlines, *result.errlines] if line.startswith("ERROR: --dimensions")]
     assert "`safety`" in error

@@ -257,7 +257,9 @@ class Hooks:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Write down what this run is going to do, or refuse to choose from nothing. Raises pytest.UsageError."""
-        if not self.run and not self.config.pluginmanager.has_plugin("dsession"):  # Its workers collect.
+        workers_collect = self.config.pluginmanager.has_plugin("dsession")
+        # pytest calls this also where the collection has failed, whose error says more.
+        if not self.run and not workers_collect and sys.exception() is None:
             from pytest_recall.plugin import start
 
             if why := start.idle_choice(self.config):

@@ -132,7 +132,7 @@ def recording_options(config: pytest.Config) -> Recording:
         check_record_option(record, config.invocation_params.dir)
     mode, given = record_option(record, replay)
     if (option.recall_replay_max_age or 0) < 0:
-        raise pytest.UsageError("--recall-replay-max-age is a number of days, 0 or more")
+        raise pytest.UsageError("--recall-replay-max-age: give a number of days, 0 or more")
     if option.recall_dry_run:
         mode = "replay"
     folder = str(config.invocation_params.dir / given) if given else ""

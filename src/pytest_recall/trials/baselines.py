@@ -204,8 +204,8 @@ def baseline_of(name: str, *, has_fixture: bool, fixtures: Iterable[str]) -> Bas
         return Baseline(name, "model")
     own = [one.removeprefix("agent_") for one in fixtures if one.startswith("agent_")]
     raise RecallError(
-        f"the baseline `{name}` is unknown{nearest(name, [*own, *SHIPPED])}; to add it, write a fixture"
-        f" `{fixture_of(name)}`, or name a model by its selector"
+        f"the baseline `{name}` is unknown; write a fixture `{fixture_of(name)}`, or name a model by its"
+        f" selector{nearest(name, [*own, *SHIPPED])}"
     )
 
 
