@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from pytest_recall.files.errors import AfterSessionError, MissError, RecallError
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
+from pytest_recall.replay.clients import CLIENTS
 from pytest_recall.replay.environment import once_read
 from pytest_recall.replay.exchange import Request, Way
 from pytest_recall.replay.forks import Note, NoteKind
@@ -502,8 +503,8 @@ def _opens_websocket(request: Request) -> bool:
 
 _WEBSOCKET = "websocket"
 UNKNOWN_CLIENT = (
-    "recorded and replayed are the calls of httpx, aiohttp, requests, urllib3, botocore and http.client: use one of"
-    " these clients, or name the host in rubric.yaml: `calls: {HOST: ignore}`, or `telemetry` if it takes telemetry"
+    f"recorded and replayed are the calls of {CLIENTS}: use one of these clients, or name the host in"
+    " rubric.yaml: `calls: {HOST: ignore}`, or `telemetry` if it takes telemetry"
 )
 """What to do about a connection that no recorded call has made."""
 _IF_TELEMETRY = (

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pytest_recall.files.wording import listed, percent, plural
 from pytest_recall.models.reply_names import is_asked_for, joined
+from pytest_recall.replay.clients import CLIENTS
 from pytest_recall.replay.programs import NamedPrograms, can_be_named
 from pytest_recall.results import replay_text
 from pytest_recall.results.scorecard import NOT_RUN, FailureKind, Scorecard, is_incomplete, not_evaluated_line
@@ -133,7 +134,7 @@ def unrecorded_line(case_ids: Sequence[str]) -> str:
     return (
         f"nothing was recorded of {count}, which made no call that is seen ({listed(case_ids)}); if one of them asks a"
         " model, either a cache of its framework has answered, which has to be off or empty while it is recorded, or it"
-        " asks by a client that is not recorded; use httpx, aiohttp, requests, urllib3, botocore or http.client"
+        f" asks by a client that is not recorded; use one of {CLIENTS}"
     )
 
 
