@@ -19,7 +19,10 @@ from pytest_recall.datasets.dataset import (
     Utterance,
     case_of,
 )
+from pytest_recall.datasets.file import LAYOUTS
 from pytest_recall.files.errors import RecallError
+from pytest_recall.judges.paper import RULES
+from pytest_recall.metrics.measures import JUDGED
 
 CONVERSATION = Conversation(
     "conv-1",
@@ -69,3 +72,8 @@ def test_an_inventory_counts_everything_and_keeps_some_places() -> None:
         "categories": {"single-hop": 2, "x": 1},
     }
     assert [(one["kind"], one["count"], len(one["places"])) for one in oddities] == [("blank", SHOWN + 5, SHOWN)]
+
+
+def test_what_stands_below_the_datasets_knows_each_of_them() -> None:
+    assert set(RULES) == {*LAYOUTS, "strict"}
+    assert {name.removesuffix("_judge") for name in JUDGED} == set(LAYOUTS)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.memory_part import AskedAt, Haystack, Stage, Unit, key_of
 from pytest_recall.datasets.dataset import Question, Sample, case_of
-from pytest_recall.datasets.file import Dataset, Format, Reader, open_dataset, sample_path
+from pytest_recall.datasets.file import LAYOUTS, Dataset, Format, Reader, open_dataset, sample_path
 from pytest_recall.datasets.questions import SAMPLE, BenchFile, chosen, clusters, evidence_of, judges_of, retrieval_of
 from pytest_recall.datasets.telling import DatasetUnit, in_units, keys_so_far, question_apart, unit_apart, units
 from pytest_recall.files.errors import RecallError
@@ -209,5 +209,5 @@ def dataset_of(asked: BenchFile, folder: Path, where: str) -> Dataset:
             raise RecallError(f"{where}: path: {asked.path!r} is not there; correct it, or write `sample`")
         return open_dataset(file, asked.path, format)
     if format is None:
-        raise RecallError(f"{where}: dataset: is missing; `path: {SAMPLE}` needs one of locomo, longmemeval, dmr")
+        raise RecallError(f"{where}: dataset: is missing; `path: {SAMPLE}` needs one of {', '.join(LAYOUTS)}")
     return open_dataset(sample_path(format), f"the sample of {format}", format)

@@ -24,8 +24,15 @@ class Layout(NamedTuple):
 
     title: str
     lines: bool
+    """Whether it is JSON Lines; else it is an array."""
     marks: frozenset[str]
+    """Fields that its rows have and those of no other one."""
     read: Callable[[Any, str, int], Sample]
+    """Reads a row, of which messages name the file and the number."""
+    sample_file: str
+    """The small one that is shipped, in the folder `samples`."""
+    shares_conversations: bool = False
+    """Whether a row has many questions on its conversation; else each question has one of its own."""
 
     @property
     def shape(self) -> str:
@@ -35,9 +42,28 @@ class Layout(NamedTuple):
 
 
 LAYOUTS: Mapping[Format, Layout] = {
-    "locomo": Layout("LoCoMo", False, frozenset({"conversation", "qa"}), locomo.sample),
-    "longmemeval": Layout("LongMemEval", False, frozenset({"haystack_sessions", "question_id"}), longmemeval.sample),
-    "dmr": Layout("DMR", True, frozenset({"previous_dialogs", "self_instruct"}), dmr.sample),
+    "locomo": Layout(
+        title="LoCoMo",
+        lines=False,
+        marks=frozenset({"conversation", "qa"}),
+        read=locomo.sample,
+        sample_file="locomo.json",
+        shares_conversations=True,
+    ),
+    "longmemeval": Layout(
+        title="LongMemEval",
+        lines=False,
+        marks=frozenset({"haystack_sessions", "question_id"}),
+        read=longmemeval.sample,
+        sample_file="longmemeval.json",
+    ),
+    "dmr": Layout(
+        title="DMR",
+        lines=True,
+        marks=frozenset({"previous_dialogs", "self_instruct"}),
+        read=dmr.sample,
+        sample_file="dmr.jsonl",
+    ),
 }
 _FIRST = 64 * 1024
 _SESSION = re.compile(r"session_\d+")
@@ -109,9 +135,6 @@ def _known() -> str:
     return f"known: {shapes}"
 
 
-_SAMPLES: dict[Format, str] = {"locomo": "locomo.json", "longmemeval": "longmemeval.json", "dmr": "dmr.jsonl"}
-
-
 class Dataset(NamedTuple):
     """A file, and the format in which it is read."""
 
@@ -140,7 +163,7 @@ class Dataset(NamedTuple):
 
     def scenario(self, sample: Sample) -> str:
         """Return the scenario of the sample's questions: the conversation if they share one, else the dataset."""
-        return sample.conversation.id if self.format == "locomo" else self.format
+        return sample.conversation.id if LAYOUTS[self.format].shares_conversations else self.format
 
 
 class Reader:
@@ -193,7 +216,7 @@ def digest(dataset: Dataset) -> Digest:
 
 def sample_path(format: Format) -> Path:
     """Return where the small file of the format is."""
-    return Path(str(files("pytest_recall").joinpath("datasets", "samples", _SAMPLES[format])))
+    return Path(str(files("pytest_recall").joinpath("datasets", "samples", LAYOUTS[format].sample_file)))
 
 
 def sample_text(format: Format) -> str:

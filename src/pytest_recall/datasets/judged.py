@@ -15,7 +15,7 @@ from pytest_recall.cases.settings import Settings
 from pytest_recall.datasets.cases import DatasetCases
 from pytest_recall.datasets.dataset import Question
 from pytest_recall.datasets.membench_run import MembenchResult, lean, newest, unjudged, with_passages_of
-from pytest_recall.datasets.questions import ABSTAINING, PAPER, judges_of
+from pytest_recall.datasets.questions import PAPER, judges_of
 from pytest_recall.files.errors import CaseError, RecallError
 from pytest_recall.files.wording import one_line
 from pytest_recall.judges import paper
@@ -148,7 +148,7 @@ class AnswerJudge:
 
 
 def _has_rule(question: Question, dataset: str) -> bool:
-    return dataset in ABSTAINING if question.unanswerable else question.answer is not None
+    return paper.judges_unanswerable(dataset) if question.unanswerable else question.answer is not None
 
 
 def _case(question: Question, call: JudgeCall) -> Case:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pytest_recall.datasets.categories import category_title
+from pytest_recall.datasets.file import LAYOUTS
 from pytest_recall.datasets.ingests import IngestCounter, stored_before
 from pytest_recall.datasets.model_usage import ModelUsage, together
 from pytest_recall.datasets.own_answer_floors import answer_floors
@@ -388,8 +389,6 @@ def is_open(trial: Trial) -> bool:
 
 ROWS = (RANDOM, LAST, FULL, ORACLE)
 """What a table has beside a memory."""
-_OWN_CONVERSATION = frozenset({"longmemeval", "dmr"})
-"""The datasets in which each question has a conversation of its own; their name is then the scenario."""
 
 
 def cluster_of(trial: Trial, asked: Mapping[str, QuestionRecord]) -> str:
@@ -400,7 +399,10 @@ def cluster_of(trial: Trial, asked: Mapping[str, QuestionRecord]) -> str:
 
 
 def _conversation_of(trial: Trial) -> str:
-    return trial.case_id if trial.scenario in _OWN_CONVERSATION else trial.scenario or trial.case_id
+    """Return the conversation, whose id the scenario is, or the question where each has one of its own."""
+    layout = LAYOUTS.get(trial.scenario)  # type: ignore[call-overload]
+    has_own = layout is not None and not layout.shares_conversations
+    return trial.case_id if has_own else trial.scenario or trial.case_id
 
 
 def fold(

@@ -12,8 +12,10 @@ from pytest_recall.cases.case import JudgeCall, Text, WrittenJudge
 from pytest_recall.cases.memory_part import MAX_LIMIT
 from pytest_recall.datasets.categories import category_name
 from pytest_recall.datasets.dataset import Question
+from pytest_recall.datasets.file import Format
 from pytest_recall.datasets.telling import Granularity, Telling
 from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.judges.paper import judges_unanswerable
 from pytest_recall.metrics.abstention import abstains
 from pytest_recall.metrics.retrieval import MAX_ANSWER, Retrieval
 from pytest_recall.schedule.selection import shuffle_key
@@ -25,8 +27,6 @@ SAMPLE = "sample"
 LIMIT = 10
 PAPER: Literal["paper"] = "paper"
 """The judge that asks a model by the rule of the dataset's paper."""
-ABSTAINING = frozenset({"longmemeval"})
-"""The datasets whose papers have a rule for unanswerable questions."""
 JUDGE = "benchmark"
 """The judge that goes by what came back: an answer, or passages alone."""
 
@@ -36,7 +36,7 @@ class BenchFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    dataset: Literal["auto", "locomo", "longmemeval", "dmr"] = Field(
+    dataset: Literal["auto", Format] = Field(
         default="auto", description="What the file is; `auto` goes by its first row."
     )
     path: Text = Field(description="The dataset, relative to this file; `sample` is the small one that is shipped.")
@@ -166,7 +166,7 @@ def judges_of(question: Question, dataset: str, evidence: Sequence[str], named: 
     arguments: dict[str, JsonValue] = {"dataset": dataset}
     if question.unanswerable:
         arguments["unanswerable"] = True
-        asked = {call.name for call in named} & ({JUDGE, PAPER} if dataset in ABSTAINING else {JUDGE})
+        asked = {call.name for call in named} & ({JUDGE, PAPER} if judges_unanswerable(dataset) else {JUDGE})
         return [JudgeCall(name=name, arguments=arguments) for name in sorted(asked or {JUDGE})]
     told = {JUDGE: arguments, PAPER: {**arguments, "category": question.category}}
     calls = [

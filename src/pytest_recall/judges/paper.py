@@ -89,6 +89,11 @@ class PaperInquiry:
         return Vote(passed=passed, score=float(passed), reason=f"{label}: {reasoning}")
 
 
+def judges_unanswerable(dataset: str) -> bool:
+    """Whether the paper of a dataset has a rule for unanswerable questions."""
+    return UNANSWERABLE in RULES.get(dataset, {})
+
+
 def inquiry(
     answer: Answer,
     case: Case,

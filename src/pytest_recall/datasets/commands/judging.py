@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_recall.cli.common import BUDGET_HELP, add_record, dollars, project, recording_of, say
+from pytest_recall.datasets.file import LAYOUTS
 
 if TYPE_CHECKING:
     from pytest_recall.datasets.cases import DatasetCases
@@ -175,7 +176,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--reader-prompt",
-        choices=("locomo", "longmemeval", "dmr", "plain"),
+        choices=(*LAYOUTS, "plain"),
         help="the prompt of the reader; --dry-run prints it (default: the dataset's)",
     )
     parser.add_argument(

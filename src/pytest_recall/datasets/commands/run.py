@@ -21,6 +21,7 @@ from pytest_recall.datasets.commands.judging import (
     check,
     models_of,
 )
+from pytest_recall.datasets.file import LAYOUTS
 from pytest_recall.files.duration import read_duration
 from pytest_recall.files.errors import RecallError
 from pytest_recall.trials.run_end import RunFinding, exit_code
@@ -104,7 +105,7 @@ def add_membench(commands: Commands) -> None:
     parser.add_argument("path", metavar="PATH", help="the dataset's file, or `sample`")
     parser.add_argument(
         "--dataset",
-        choices=("auto", "locomo", "longmemeval", "dmr"),
+        choices=("auto", *LAYOUTS),
         default="auto",
         help="what it is (default: auto, by its first row)",
     )
