@@ -176,7 +176,7 @@ def test_a_dry_run(ran: Path, host: GitHub, job: Path, inside: Recall) -> None:
         (["comment"], "GITHUB_REPOSITORY", "post: this is not a job of GitHub or GitLab; give --repo"),
         (["comment"], "GITHUB_REF", "post: this is not a job of a pull request; give its number with --pr"),
         (["comment", "--name", "a-->"], "", "--name: 'a-->' is not a valid name; use letters"),
-        (["comment", "--repo", "x"], "", "repository: 'x' is not of the form owner/name; correct it"),
+        (["comment", "--repo", "x"], "", "--repo: 'x' is not of the form owner/name; correct it"),
         (["comment", "--file", "no.md"], "", "no.md: cannot be read"),
         (["status", "--commit", "abc", "--state", "success"], "", "--commit: 'abc' is not a full commit hash; give"),
     ],

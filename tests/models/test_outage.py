@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.files.errors import CaseError, RecallError
-from pytest_recall.models.outage import Streak, outage_of, outage_text
+from pytest_recall.models.outage import Outage, Streak, outage_of, outage_text
 
 URL = "https://user:pw@api.example.com:8443/v1?key=AIza"
 
@@ -163,3 +163,9 @@ def test_it_is_looked_for_in_what_an_exception_came_from() -> None:
 def test_so_many_in_a_row_are_enough(limit: int | None, keys: str, stops: list[bool]) -> None:
     streak = Streak(limit)
     assert [streak.add(key.replace("-", "")) for key in keys] == stops
+
+
+def test_a_kind_of_a_later_version_is_not_known() -> None:
+    assert Outage.from_json({"kind": "moon", "host": "h", "message": "m"}) is None
+    found = Outage("failing", "h", "m")
+    assert Outage.from_json(found._asdict()) == found

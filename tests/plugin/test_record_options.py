@@ -75,7 +75,7 @@ class TestAge:
             assert finished(checkout) == before
             if days:
                 assert trial(checkout, "a").error == (
-                    f"setup: eval/cassettes/one/a.ndjson: recorded 8 days ago, more than the {days} allowed;"
+                    f"eval/cassettes/one/a.ndjson: recorded 8 days ago, more than the {days} allowed;"
                     " record it again with --record"
                 )
 
@@ -339,9 +339,7 @@ def test_a_cassette_of_another_case_is_refused(pytester: pytest.Pytester, lastin
     asks(lasting, "httpx2_sync", "b").at(pytester)
     result = checkout.run("eval", "--replay")
     result.assert_outcomes(errors=1)
-    assert trial(checkout, "b").error == (
-        "setup: eval/cassettes/one/b.ndjson: is the recording of `a`; record this one again"
-    )
+    assert trial(checkout, "b").error == ("eval/cassettes/one/b.ndjson: is the recording of `a`; record this one again")
     assert result.stdout.str().count("is the recording of `a`") == 1
 
 

@@ -330,8 +330,8 @@ def agent():
         assert lasting.count == asked
         assert checkout.outcomes() == {**dict.fromkeys(self.NAMES, "error"), "same": "passed"}
         unasked = "eval/cassettes/one/{}.ndjson: recorded call {} was not asked for"
-        assert f"teardown: {unasked.format('unasked', 2)}" in trial(checkout, "unasked").error
-        assert trial(checkout, "caught").error.startswith("teardown: eval/cassettes/one/caught.ndjson: POST ")
+        assert unasked.format("unasked", 2) in trial(checkout, "unasked").error
+        assert trial(checkout, "caught").error.startswith("eval/cassettes/one/caught.ndjson: POST ")
         assert "→ “so long”" in result.stdout.str()
         assert trial(checkout, "unsaid").error.startswith(unasked.format("unsaid", 1))
         moved = {name for name, row in checkout.state().items() if row != before[name]}

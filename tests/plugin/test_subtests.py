@@ -61,6 +61,37 @@ def test_a_known_failure_of_a_subtest_turns_no_run_red(pytester: pytest.Pytester
     assert checkout.boxes() == {"subtests": 1, "parts": 1}
 
 
+TWO = """
+import pytest
+
+
+@pytest.mark.recall("subtests", scenario="s", dimension="d")
+def test_subtests(subtests):
+    with subtests.test("a"):
+        {first}
+    with subtests.test("b"):
+        raise RuntimeError("a bug of our own")
+"""
+
+
+@NEEDS_SUBTESTS
+def test_a_subtest_that_crashes_after_a_known_failure_turns_a_run_red(pytester: pytest.Pytester) -> None:
+    files = {"test_marked.py": TWO.format(first="assert 1 == 2"), "eval/rubric.yaml": "owner: us\n"}
+    result = BARE.with_files(files).at(pytester).run("test_marked.py")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert result.parseoutcomes()["failed"] == 1
+
+
+@NEEDS_SUBTESTS
+def test_an_outage_in_one_of_several_subtests_is_none_of_the_test(pytester: pytest.Pytester) -> None:
+    files = {"test_marked.py": TWO.format(first="raise ConnectionError('refused')"), "eval/rubric.yaml": "owner: us\n"}
+    checkout = BARE.with_files(files).at(pytester)
+    checkout.run("test_marked.py")
+    [told] = checkout.scorecard()["no_verdict"]
+    assert (told["ended_by"], told["outage"]) == ("exception", None)
+    assert "a bug of our own" in told["note"]
+
+
 def test_a_teardown_that_fails_is_no_pass(pytester: pytest.Pytester) -> None:
     source = """
 import pytest

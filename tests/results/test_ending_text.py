@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_recall.models.outage import Outage
-from pytest_recall.results.ending_text import ending_text, explanation
+from pytest_recall.results.ending_text import ending_text, explanation, no_verdict_json
 from pytest_recall.trials.execution import Result
 from pytest_recall.trials.trial import SeriesTally, Verdict
 from tests.helpers.samples import ERROR, FAILED, SKIPPED, trial
@@ -23,6 +23,11 @@ DOWN = Outage("failing", "h", "500")
         (Result(ERROR, error="RuntimeError: boom", stage="setup", ended_by="exception"), "setup: RuntimeError: boom"),
         (Result(ERROR, error="HTTPError: 500", stage="agent", ended_by="outage", outage=DOWN), "agent: h fails (500)"),
         (Result(ERROR, error="HTTPError: 500", ended_by="outage", outage=DOWN), "h fails (500)"),
+        (Result(ERROR, error="'gw0' crashed", ended_by="crash"), "the worker died: 'gw0' crashed"),
+        (
+            Result(ERROR, error="start it", stage="setup", ended_by="exception", outage=DOWN),
+            "setup: start the server",
+        ),
         (Result(SKIPPED, error="no key", ended_by="skip"), "no key"),
         (Result(SKIPPED, error="not yet", ended_by="xfail"), "expected to fail: not yet"),
         (
@@ -55,3 +60,9 @@ def test_what_a_series_came_to_comes_before_the_last_error(error: str, text: str
 def test_a_fail_is_explained_by_the_judges_that_failed_it() -> None:
     failed = trial("a", FAILED, verdicts=(Verdict(passed=False, judge="exact", reason="no “two”"),))
     assert explanation(failed) == "exact: no “two”"
+
+
+def test_a_series_keeps_its_rule_in_json() -> None:
+    tally = SeriesTally((("error", 2),), cut_off=True)
+    plain = no_verdict_json(trial("a", ERROR, rule="pass 2of3", tally=tally))
+    assert plain["series"] == {"rule": "pass 2of3", "cut_off": True, "counts": {"error": 2}}

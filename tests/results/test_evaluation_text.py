@@ -6,7 +6,7 @@ import pytest
 
 from pytest_recall.results.evaluation_text import not_compared_text, not_evaluated_text
 from pytest_recall.trials.record import NotCompared, NotEvaluated
-from tests.helpers.samples import header
+from tests.helpers.samples import ERROR, header, trial
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,8 @@ def test_a_check_that_cannot_compare(found: NotCompared, text: str) -> None:
 )
 def test_a_case_without_a_verdict(found: NotEvaluated, text: str) -> None:
     assert not_evaluated_text(header(budget=1.0), found, None) == text
+
+
+def test_a_case_that_was_cut_between_two_calls_says_so_itself() -> None:
+    cut = trial("a", ERROR, error="the budget of $1.00 is spent", ended_by="budget")
+    assert not_evaluated_text(header(budget=1.0), NotEvaluated("a", "budget"), cut) == "the budget of $1.00 is spent"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.runs.ci import job_of
+from pytest_recall.runs.ci import job_of, known_job
 
 SHA = "a" * 40
 HEAD = "b" * 40
@@ -72,9 +72,22 @@ def test_outside_of_a_job() -> None:
 
 
 @pytest.mark.parametrize("repo", ["desk", "a/b/c", "a/b?x"])
-def test_a_repository_that_is_none(repo: str) -> None:
-    with pytest.raises(RecallError, match=r"^repository: .* is not of the form owner/name; correct it$"):
-        job_of(GITHUB, repo)
+def test_a_repository_that_is_none_is_left_out(repo: str) -> None:
+    job = job_of({**GITHUB, "GITHUB_REPOSITORY": repo})
+    assert (job.repo, job.files_url, job.commits_url) == ("", "", "")
+
+
+@pytest.mark.parametrize(
+    ("env", "host"),
+    [
+        ({"CI_MERGE_REQUEST_DIFF_BASE_SHA": "abc"}, "gitlab"),
+        ({"CI_PROJECT_URL": "https://gitlab.com/a/b"}, "gitlab"),
+        ({"CI_PROJECT_URL": "https://gitlab.com/a/b", "GITHUB_ACTIONS": "true"}, "github"),
+        ({"CI": "true"}, "github"),
+    ],
+)
+def test_a_container_is_handed_some_variables_of_gitlab(env: dict[str, str], host: str) -> None:
+    assert job_of(env).host == host
 
 
 @pytest.mark.parametrize(("event", "number"), [("{", None), ("[]", 8), ('{"pull_request": 3}', 8), ("{}", 8)])
@@ -82,8 +95,9 @@ def test_an_event_that_says_nothing(tmp_path: Path, event: str, number: int | No
     env = pull(tmp_path)
     Path(env["GITHUB_EVENT_PATH"]).write_text(event, encoding="utf-8")
     if number is None:
+        assert job_of(env).fault
         with pytest.raises(RecallError, match="GITHUB_EVENT_PATH: the file is not JSON"):
-            job_of(env)
+            known_job(env)
     else:
         assert job_of(env).number == number
 

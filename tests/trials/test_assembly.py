@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 
 from pytest_recall.files.errors import CaseError
+from pytest_recall.models.outage import Outage
 from pytest_recall.trials.execution import CallSummary, Result, RunFacts, TrialCase, in_run, make_trial, with_result
 from pytest_recall.trials.trial import Answer, Outcome, Trial, Verdict
 from tests.helpers.samples import case, costly, row, trial, trials
@@ -39,6 +40,12 @@ def test_an_error_is_no_verdict_and_keeps_the_answer() -> None:
     result = Result.no_verdict(CaseError("judge exact", "boom"), ANSWER)
     assert (result.outcome, result.stage, result.answer) == (Outcome.ERROR, "judge exact", ANSWER)
     assert "boom" in result.error
+
+
+def test_what_an_outage_says_and_its_host_are_put_through_redaction() -> None:
+    outage = Outage("failing", "topsecret.example", "503 of topsecret")
+    cleaned = Result(Outcome.ERROR, ended_by="outage", outage=outage).clean(lambda text: text.replace("topsecret", "X"))
+    assert cleaned.outage == Outage("failing", "X.example", "503 of X")
 
 
 def test_the_controller_adds_what_only_it_knows() -> None:

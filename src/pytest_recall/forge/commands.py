@@ -29,7 +29,7 @@ from pytest_recall.results.regressions_text import suspects_line
 from pytest_recall.results.scorecard import CaseResult, FailureKind, Scorecard, blocking, troubles, waivable
 from pytest_recall.results.scorecard_markdown import refusal
 from pytest_recall.runs import finish
-from pytest_recall.runs.ci import CiJob, job_of
+from pytest_recall.runs.ci import CiJob, is_repository_name, known_job
 from pytest_recall.runs.evidence import REFS, ref_of, runs_of
 from pytest_recall.schedule.commands import check_writes
 from pytest_recall.schedule.state import current
@@ -269,7 +269,9 @@ def status(args: argparse.Namespace) -> int:
 
 
 def _job(args: argparse.Namespace, env: Mapping[str, str], number: int | None = None) -> CiJob:
-    job = job_of(env, args.repo, number)
+    job = known_job(env, args.repo, number)
+    if args.repo and not is_repository_name(args.repo):
+        raise RecallError(f"--repo: {args.repo!r} is not of the form owner/name; correct it")
     if not job.repo:
         raise RecallError("post: this is not a job of GitHub or GitLab; give --repo")
     if not job.token:
@@ -336,7 +338,7 @@ def run_push(args: argparse.Namespace) -> int:
     folder = place.artifacts.find(args.run_name)
     record = read_journal(folder)
     check_writes(record, folder, explicit=True)
-    job = job_of(os.environ)
+    job = known_job(os.environ)
     if job.fork:
         print("a pull request from a fork has no branch that can be written to; nothing was pushed")
         return 0
@@ -449,7 +451,7 @@ def add_fetch(commands: Commands) -> None:
 
 def run_fetch(args: argparse.Namespace) -> int:
     """Run the command."""
-    place, job = place_of(args), job_of(os.environ, number=args.pr)
+    place, job = place_of(args), known_job(os.environ, number=args.pr)
     user = "oauth2" if job.host == "gitlab" else "x-access-token"
     remote = Remote(place.eval_dir, args.remote, job.branch or "HEAD", job.token, job.server, user)
     if job.number is None:

@@ -8,7 +8,7 @@ of the classes by which they tell that a server was not reached, or that a clien
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -65,11 +65,16 @@ class Outage(NamedTuple):
     """What the provider or its client says."""
 
     @classmethod
-    def from_json(cls, plain: Mapping[str, Any]) -> Outage:
-        """Return the outage whose fields `plain` has. Raises KeyError, TypeError or ValueError for anything else."""
-        if plain["kind"] not in _SAID:
-            raise ValueError(f"kind: {plain['kind']!r} is no kind of outage")
-        return cls(plain["kind"], **typed(cls, plain))
+    def from_json(cls, plain: Mapping[str, Any]) -> Outage | None:
+        """Return the outage whose fields `plain` has; None for one of a kind that a later version knows.
+
+        Raises KeyError or TypeError for anything else.
+        """
+        return cls(plain["kind"], **typed(cls, plain)) if plain["kind"] in _SAID else None
+
+    def clean(self, text: Callable[[str], str]) -> Outage:
+        """Return the outage with its texts put through `text`; a host may hold a secret as well."""
+        return self._replace(host=text(self.host), message=text(self.message))
 
     @property
     def key(self) -> str:

@@ -352,7 +352,7 @@ class Hooks:
         state = item.stash.get(STATE, None)
         if state is None:
             return (yield)
-        state.subtests, state.calling = [], True
+        state.subtests, state.calling, state.apart = [], True, ""
         from pytest_recall.plugin import origins
 
         raised = None

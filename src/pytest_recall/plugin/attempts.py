@@ -7,6 +7,7 @@ import json
 import pytest
 
 from pytest_recall.files.wording import one_line
+from pytest_recall.plugin.baselines import STATUS
 from pytest_recall.plugin.stash import add_data, data_of, state_of
 from pytest_recall.plugin.trials import put_trial_on_report, trial_of
 from pytest_recall.trials.execution import Result
@@ -46,10 +47,13 @@ def _rewrite(item: pytest.Item, report: pytest.TestReport) -> None:
     *earlier, _ = json.loads(data_of(report)["trials"])
     outcome = _OUTCOMES[report.outcome]
     expected = getattr(report, "wasxfail", None)
-    why = str(report.longrepr or "") if expected is None else f"expected to fail: {expected}"
-    result = state_of(item).result or Result(outcome)
-    ended_by = "skip" if outcome is Outcome.SKIPPED else ""
-    result = result._replace(outcome=outcome, error="" if report.passed else one_line(why), ended_by=ended_by)
-    state_of(item).trial = trial = trial_of(item, result)
-    state_of(item).outcome = outcome
-    add_data(report, trials=json.dumps([*earlier, trial.to_json()]), status="")
+    why = str(report.longrepr or "") if expected is None else str(expected)
+    ended_by = "" if outcome is not Outcome.SKIPPED else "skip" if expected is None else "xfail"
+    state = state_of(item)
+    result = (state.result or Result(outcome))._replace(
+        outcome=outcome, error="" if report.passed else one_line(why), ended_by=ended_by, stage="", outage=None
+    )
+    state.trial = trial = trial_of(item, result)
+    state.outcome = outcome
+    status = f"{STATUS}{outcome}" if state.arm else ""
+    add_data(report, trials=json.dumps([*earlier, trial.to_json()]), status=status)

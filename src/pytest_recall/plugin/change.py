@@ -14,7 +14,7 @@ from pytest_recall.plugin import options
 from pytest_recall.plugin.known_change import KnownChange
 from pytest_recall.results import sentences
 from pytest_recall.runs.base import NO_BASE, base_of, held_to, targets
-from pytest_recall.runs.ci import job_of
+from pytest_recall.runs.ci import known_job
 from pytest_recall.runs.evidence import BASE_RECORDINGS, RECORDINGS, runs_of
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def change_of(
 
     A run that is resumed has chosen its cases, so that nothing is replayed for it.
     """
-    job = job_of(os.environ)
+    job = known_job(os.environ)
     if config.option.collectonly:
         return KnownChange(NO_BASE, rubric, recording, job)
     refs = targets(config.option.recall_base, job)

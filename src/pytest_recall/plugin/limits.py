@@ -39,7 +39,7 @@ def outage_in(item: pytest.Item, error: BaseException) -> Outage | None:
     """Return the outage that an exception of an item tells of, without secrets; None if it tells of none."""
     outage = None if isinstance(error, MissError) else outage_of(error)
     manager: CassetteManager = item.config.stash[CASSETTES]
-    return outage and outage._replace(message=str(manager.redactor.redacted(outage.message)))
+    return outage and outage.clean(manager.redactor.redacted)
 
 
 class Breaker:

@@ -117,6 +117,7 @@ def _once(item: Any, nextitem: pytest.Item | None, outcomes: list[Outcome], fail
 def _tell(item: Any, report: Any, verdict: Outcome | None, outcomes: list[Outcome], fails: list[Any]) -> None:
     """Make of the report of a trial what pytest is to know: nothing yet, or what the series came to."""
     state, rule = state_of(item), _rule(item)
+    state.apart = ""
     if verdict is None:
         report.outcome = state.reported = RERUN
         return
@@ -151,7 +152,7 @@ def _interact(item: Any, call: pytest.CallInfo[None], report: Any) -> None:
     expected = (
         hasattr(report, "wasxfail")
         or data_of(report).get("status", "").startswith(baselines.STATUS)
-        or (report.failed and state_of(item).apart)
+        or (report.when == "call" and report.failed and state_of(item).apart)
         or isinstance(call.excinfo and call.excinfo.value, pytest.skip.Exception)
     )
     if call.excinfo is not None and not expected:

@@ -56,7 +56,7 @@ def put_trial_on_report(item: pytest.Item, call: pytest.CallInfo[None], report: 
     prefetch = state.prefetch
     if run.breaker is not None and (prefetch is None or prefetch.job is None):
         run.breaker.count(trial)  # What was asked before its turn was counted as it ended.
-    if trial.outage is not None:
+    if trial.ended_by == "outage":
         _in_one_line(item, call, report, trial)
     if outcome is Outcome.FAILED:
         state.unproven = unproven_text(trial)
@@ -139,14 +139,8 @@ def _no_evidence(item: pytest.Item, outcome: Outcome, run: Run) -> Result | None
 
 
 def _in_one_line(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, trial: Trial) -> None:
-    """Say of a trial that it ended by an outage, in place of a traceback through the client.
-
-    Not where it is one sentence as it is, which says more.
-    """
-    raised = call.excinfo.value if call.excinfo is not None else None
-    if isinstance(raised, pytest.fail.Exception) or (isinstance(raised, CaseError) and raised.__cause__ is None):
-        return
-    if item.config.option.tbstyle != "long":
+    """Say of a trial that it ended by an outage, in place of a traceback through the client."""
+    if call.excinfo is not None and item.config.option.tbstyle != "long":
         path, line, _ = item.location
         report.longrepr = f"{path}:{(line or 0) + 1}: {ending_text(trial)}"
 
@@ -188,16 +182,20 @@ def take_subtest(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.
     result = _outcome(item, call, report)
     if result.outcome in (Outcome.FAILED, Outcome.ERROR):
         state_of(item).subtests.append(result)
-    if result.outcome is Outcome.FAILED:
-        state_of(item).apart = why_not_blocking(item)
+    state_of(item).apart = why_not_blocking(item) if result.outcome is Outcome.FAILED else ""
 
 
 def _by_subtests(item: pytest.Item) -> Result:
-    """Return what a test comes to by its subtests that failed, with the errors of all of one kind."""
+    """Return what a test comes to by its subtests that failed, with the errors of all of one kind.
+
+    It was ended by an outage only if each of them was, and by the same one.
+    """
     subtests = state_of(item).subtests
     failed = [one for one in subtests if one.outcome is Outcome.FAILED]
     worst = failed or subtests
-    return worst[0]._replace(error="; ".join(one.error for one in worst))
+    ended = worst[0]._replace(error="; ".join(one.error for one in worst), stage="")
+    ways = {(one.ended_by, one.outage and one.outage.key) for one in worst}
+    return ended if len(ways) == 1 else ended._replace(ended_by="exception", outage=None)
 
 
 def changes_at_its_end(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> bool:
@@ -230,7 +228,10 @@ def _outcome(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
     stage = error.stage if isinstance(error, CaseError) else ""
     if call.when != "call":
         stage = call.when
-    return Result(Outcome.ERROR, error=one_line(_said(error)), stage=stage, **ending_of(error)._asdict())
+    ending = ending_of(error)
+    if isinstance(error, pytest.fail.Exception) or (isinstance(error, CaseError) and error.__cause__ is None):
+        ending = ending._replace(ended_by="exception")  # A sentence of its own says more than the outage.
+    return Result(Outcome.ERROR, error=one_line(_said(error)), stage=stage, **ending._asdict())
 
 
 def _is_verdict(item: pytest.Item, error: BaseException) -> bool:

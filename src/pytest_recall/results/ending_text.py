@@ -27,6 +27,8 @@ def ending_text(ended: Result | Trial) -> str:
             return f"no verdict on the change, since the provider failed: {ended.error}"
         case "no-calls":
             return _NO_CALLS
+        case "crash":
+            return f"the worker died: {ended.error}"
         case "xfail":
             return f"expected to fail: {ended.error}"
     return f"{ended.stage}: {ended.error}" if ended.stage in _PHASES else ended.error
@@ -54,5 +56,6 @@ def no_verdict_json(trial: Trial) -> dict[str, Any]:
         "ended_by": trial.ended_by or None,
         "stage": trial.stage or None,
         "outage": trial.outage and trial.outage._asdict(),
-        "tally": trial.tally and dict(trial.tally.counts),
+        "series": trial.tally
+        and {"rule": trial.rule, "cut_off": trial.tally.cut_off, "counts": dict(trial.tally.counts)},
     }

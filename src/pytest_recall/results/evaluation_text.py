@@ -33,6 +33,8 @@ def not_compared_text(found: NotCompared) -> str:
 
 def not_evaluated_text(header: Header, found: NotEvaluated, trial: Trial | None) -> str:
     """Return why a case has no verdict, whose `trial` there is if it was asked."""
+    if trial is not None and found.cause != "call":
+        return one_line(explanation(trial), 160) or found.cause
     match found.cause:
         case "budget" if header.budget is not None:
             return f"{budget_words(header.budget)} does not reach it"
@@ -43,5 +45,4 @@ def not_evaluated_text(header: Header, found: NotEvaluated, trial: Trial | None)
         case "call":
             did = "refuses the key" if found.detail in ("http-401", "http-403") else "did not answer"
             return f"the provider {did}: {found.detail.removeprefix('http-')}"
-    words = "" if trial is None else explanation(trial)
-    return one_line(words, 160) or found.cause
+    return found.cause

@@ -407,7 +407,7 @@ def _not_evaluated(trial: Trial) -> NotEvaluated:
     ends = [call.trouble for call in trial.calls if call.kind != "judge"]
     if trial.answer is None and ends and ends[-1]:
         return NotEvaluated(trial.case_id, "call", ends[-1])
-    return NotEvaluated(trial.case_id, trial.ended_by, one_line(trial.error, 160))
+    return NotEvaluated(trial.case_id, trial.ended_by or trial.outcome.value, one_line(trial.error, 160))
 
 
 def _decides(header: Header, trial: Trial) -> bool:

@@ -11,7 +11,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.git import Repository, checked_out, committed, is_repository
 from pytest_recall.runs.base import Base, default_branch
-from pytest_recall.runs.ci import job_of
+from pytest_recall.runs.ci import job_of, known_job
 from pytest_recall.schedule.events import Events
 from pytest_recall.schedule.run_file import SUFFIX, runs_not_held
 from pytest_recall.schedule.state import committed_state, day_of, is_remembered
@@ -50,7 +50,7 @@ def folds_here(place: Place, environ: Mapping[str, str]) -> bool:
     """
     if not is_repository(place.root, environ):
         return True
-    job = job_of(environ)
+    job = known_job(environ)
     if job.number is not None:
         return False
     branch = head_of(place.root, environ)[1]

@@ -69,26 +69,40 @@ class CiJob(NamedTuple):
     """A file of GitHub's for the step."""
     annotates: bool = False
     """Whether lines of its log that are commands become annotations."""
+    fault: str = ""
+    """What is wrong with the event of the job, so that it is not known what it is of; empty where nothing is."""
 
 
 def job_of(env: Mapping[str, str], repo: str | None = None, number: int | None = None) -> CiJob:
     """Return the job that `env` is of; `repo` and `number` come before what it says.
 
-    Outside of a job it is GitHub's. Raises RecallError for what cannot be meant.
+    Outside of a job it is GitHub's. Variables that cannot be meant are left out, of which the event alone is a `fault`.
     """
-    return _gitlab(env, repo, number) if env.get("GITLAB_CI") and not repo else _github(env, repo, number)
+    return _gitlab(env, number) if _is_gitlab(env) and not repo else _github(env, repo, number)
+
+
+def known_job(env: Mapping[str, str], repo: str | None = None, number: int | None = None) -> CiJob:
+    """Return the same, for who has to know what it is of. Raises RecallError for an event that cannot be read."""
+    job = job_of(env, repo, number)
+    if job.fault:
+        raise RecallError(job.fault)
+    return job
+
+
+def _is_gitlab(env: Mapping[str, str]) -> bool:
+    """Whether variables are there that GitLab alone has: a container is often handed some of them."""
+    own = any(name.startswith(("CI_MERGE_REQUEST_", "CI_PROJECT_")) for name in env)
+    return bool(env.get("GITLAB_CI")) or (own and not env.get("GITHUB_ACTIONS"))
 
 
 def _github(env: Mapping[str, str], repo: str | None, number: int | None) -> CiJob:
-    event = _event(env)
+    event, fault = _event(env)
     pull = event.get("pull_request")
     pull = pull if isinstance(pull, dict) else {}
-    repo = repo or env.get("GITHUB_REPOSITORY") or ""
-    if repo and not _REPO.fullmatch(repo):
-        raise RecallError(f"repository: {repo!r} is not of the form owner/name; correct it")
     server = (env.get("GITHUB_SERVER_URL") or "https://github.com").rstrip("/")
     kind, ref_name = env.get("GITHUB_EVENT_NAME"), env.get("GITHUB_REF") or ""
-    here, sha = env.get("GITHUB_REPOSITORY"), env.get("GITHUB_SHA")
+    here, sha = env.get("GITHUB_REPOSITORY") or "", env.get("GITHUB_SHA")
+    here = here if is_repository_name(here) else ""
     run = env.get("GITHUB_RUN_ID") or ""
     ref = _PULL.fullmatch(ref_name)
     in_event = pull.get("number")
@@ -99,7 +113,7 @@ def _github(env: Mapping[str, str], repo: str | None, number: int | None) -> CiJ
     return CiJob(
         host="github",
         api=env.get("GITHUB_API_URL") or "https://api.github.com",
-        repo=repo,
+        repo=repo or here,
         token=env.get("GITHUB_TOKEN") or env.get("GH_TOKEN") or "",
         number=number or found,
         commit=_commit(_named(pull, "head", "sha") or env.get("GITHUB_SHA")),
@@ -122,6 +136,7 @@ def _github(env: Mapping[str, str], repo: str | None, number: int | None) -> CiJ
         summary=_path(env, "GITHUB_STEP_SUMMARY"),
         outputs=_path(env, "GITHUB_OUTPUT"),
         annotates=env.get("GITHUB_ACTIONS") == "true",
+        fault=fault,
     )
 
 
@@ -142,7 +157,7 @@ def _before(event: Mapping[str, Any]) -> str:
     return before if before.strip("0") else ""
 
 
-def _gitlab(env: Mapping[str, str], repo: str | None, number: int | None) -> CiJob:
+def _gitlab(env: Mapping[str, str], number: int | None) -> CiJob:
     number_of = env.get("CI_MERGE_REQUEST_IID") or ""
     project = _url(env.get("CI_PROJECT_URL") or "") or ""
     base, sha = env.get("CI_MERGE_REQUEST_DIFF_BASE_SHA"), env.get("CI_COMMIT_SHA")
@@ -150,7 +165,7 @@ def _gitlab(env: Mapping[str, str], repo: str | None, number: int | None) -> CiJ
     return CiJob(
         host="gitlab",
         api=env.get("CI_API_V4_URL") or "https://gitlab.com/api/v4",
-        repo=repo or env.get("CI_PROJECT_ID") or "",
+        repo=env.get("CI_PROJECT_ID") or "",
         # The job's own token may not write notes.
         token=env.get("GITLAB_TOKEN") or "",
         number=number or (int(number_of) if number_of.isdecimal() else None),
@@ -171,15 +186,23 @@ def _gitlab(env: Mapping[str, str], repo: str | None, number: int | None) -> CiJ
     )
 
 
-def _event(env: Mapping[str, str]) -> Mapping[str, Any]:
+def _event(env: Mapping[str, str]) -> tuple[Mapping[str, Any], str]:
+    """Return the event of GitHub, and what is wrong with its file."""
     path = env.get("GITHUB_EVENT_PATH")
     if not path or not Path(path).is_file():
-        return {}
+        return {}, ""
     try:
         event = json.loads(read_text(Path(path), "GITHUB_EVENT_PATH"))
+    except RecallError as error:
+        return {}, str(error)
     except (ValueError, RecursionError):
-        raise RecallError("GITHUB_EVENT_PATH: the file is not JSON; give --pr in its place") from None
-    return event if isinstance(event, dict) else {}
+        return {}, "GITHUB_EVENT_PATH: the file is not JSON; write it again, or unset the variable"
+    return event if isinstance(event, dict) else {}, ""
+
+
+def is_repository_name(text: str) -> bool:
+    """Whether a text is `owner/name`, as GitHub calls a repository."""
+    return bool(_REPO.fullmatch(text))
 
 
 def _is_public(event: Mapping[str, Any]) -> bool:

@@ -71,7 +71,7 @@ class Result(NamedTuple):
 
     def clean(self, text: Callable[[str], str]) -> Result:
         """Return the result with its texts put through `text`, which takes secrets out."""
-        texts = [self.error, self.outage.message if self.outage else "", *(verdict.reason for verdict in self.verdicts)]
+        texts = [self.error, *(self.outage[1:] if self.outage else ()), *(verdict.reason for verdict in self.verdicts)]
         votes = [vote for verdict in self.verdicts if verdict.judgement for vote in verdict.judgement.every]
         texts += [said for vote in votes for said in (vote.reason, vote.error)]
         if self.answer is not None:
@@ -84,7 +84,7 @@ class Result(NamedTuple):
             for verdict in self.verdicts
         )
         answer = self.answer and self.answer.clean(text)
-        outage = self.outage and self.outage._replace(message=text(self.outage.message))
+        outage = self.outage and self.outage.clean(text)
         return self._replace(error=text(self.error), verdicts=verdicts, answer=answer, outage=outage)
 
     @classmethod

@@ -403,7 +403,7 @@ class Trial(NamedTuple):
     `error` names, or by `no-calls`, where its recording has some and it made none.
     """
     outage: Outage | None = None
-    """The outage of a provider that ended it."""
+    """The outage of a provider that ended it, or that the exception came from which did."""
     seconds: float | None = None
     """The agent's own time."""
     attempt: int = 1
@@ -531,7 +531,7 @@ class Trial(NamedTuple):
         )
 
 
-def _outage(plain: Mapping[str, Any]) -> Outage:
+def _outage(plain: Mapping[str, Any]) -> Outage | None:
     from pytest_recall.models.outage import Outage  # most runs have none
 
     return Outage.from_json(plain)

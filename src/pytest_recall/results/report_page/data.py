@@ -123,7 +123,7 @@ def _result(header: Header, result: CaseResult, links: str) -> dict[str, Any]:
         "attempts": result.attempts if result.attempts > 1 else None,
         "series": result.repeats and f"{trial.rule}: {result.repeats.passed} of {result.repeats.trials} passed",
         "model": trial.model,
-        "error": "" if trial.outcome.is_verdict else explanation(trial),
+        "error": trial.error if trial.outcome.is_verdict else explanation(trial),
         "unproven": unproven_text(trial) or ran_line(trial.programs),
         "answer": _answer(trial),
         "passages": [
