@@ -26,7 +26,7 @@ DOWN = Outage("failing", "h", "500")
         (Result(ERROR, error="'gw0' crashed", ended_by="crash"), "the worker died: 'gw0' crashed"),
         (
             Result(ERROR, error="start it", stage="setup", ended_by="exception", outage=DOWN),
-            "setup: start the server",
+            "setup: start it",
         ),
         (Result(SKIPPED, error="no key", ended_by="skip"), "no key"),
         (Result(SKIPPED, error="not yet", ended_by="xfail"), "expected to fail: not yet"),
