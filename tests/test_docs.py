@@ -444,7 +444,12 @@ KEYS = {"counts_for_schedule": "evidence"}
         ("state.md", [name for name in Row._fields if name != "extra"]),
         (
             "journal.md",
-            [KEYS.get(name, name) for kind in (Header, Trial) for name in kind._fields if name != "weighed"],
+            [
+                KEYS.get(name, name)
+                for kind in (Header, Trial)
+                for name in kind._fields
+                if name not in ("weighed", "tally")
+            ],
         ),
         ("journal.md", [outcome.value for outcome in Outcome]),
         ("journal.md", _scorecard_keys()),
