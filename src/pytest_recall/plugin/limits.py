@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_recall.files.disk import write_text
-from pytest_recall.files.errors import MissError
-from pytest_recall.models.outage import Streak, outage_of
+from pytest_recall.models.outage import Streak
 from pytest_recall.plugin.cassettes import CassetteManager
 from pytest_recall.plugin.stash import CASSETTES, STATE, is_case, state_of
 from pytest_recall.replay.budget import spent_text
 from pytest_recall.results.stop_text import outage_line
+from pytest_recall.trials.execution import ending_of
 from pytest_recall.trials.run_stop import RunStop
 from pytest_recall.trials.trial import Outcome
 
@@ -33,13 +33,6 @@ if TYPE_CHECKING:
 
 LIMIT = 5
 """After so many trials in a row that a provider keeps from a verdict in the same way, it is asked no more."""
-
-
-def outage_in(item: pytest.Item, error: BaseException) -> Outage | None:
-    """Return the outage that an exception of an item tells of, without secrets; None if it tells of none."""
-    outage = None if isinstance(error, MissError) else outage_of(error)
-    manager: CassetteManager = item.config.stash[CASSETTES]
-    return outage and outage.clean(manager.redactor.redacted)
 
 
 class Breaker:
@@ -98,7 +91,8 @@ class Breaker:
         try:
             yield
         except Exception as error:
-            self.take(arm, outage_in(item, error))
+            outage = ending_of(error).outage
+            self.take(arm, outage and outage.clean(item.config.stash[CASSETTES].redactor.redacted))
             raise
         self.take(arm, None)
 
