@@ -26,6 +26,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 ROOMS = (
     "cli",
     "plugin",
+    "registry",
     "extensions",
     "hookspec",
     "ext",
@@ -51,6 +52,7 @@ DOORS = {"__init__", "__main__"}
 OUTSIDE = {
     "cli": {"pluggy", "pydantic"},
     "plugin": {"pytest"},
+    "registry": {"pluggy"},
     "extensions": set(),
     "hookspec": {"pluggy"},
     "ext": {"pluggy"},
@@ -255,9 +257,10 @@ def test_pytest_stays_in_the_plugin() -> None:
 # Modules that touch the disk, the clock, the network, processes or threads. All others, beside the shells, decide,
 # render or define: they take the day, the seed and what files hold as arguments.
 WORLD = {
-    "extensions": set(),
+    "registry": {""},
+    "extensions": {"hosts.github", "hosts.variables"},
     "hookspec": set(),
-    "ext": set(),
+    "ext": {""},
     "cases": {"case_file", "foreign_file", "import_file", "settings_file"},
     "datasets": {
         *(
@@ -343,7 +346,7 @@ WORLD = {
     },
     "results": {"gates", "last_pass", "report_page.frame"},
     "runs": {
-        *("accept", "base", "checkout", "ci", "collection", "evidence", "finish", "join", "plan", "report_files"),
+        *("accept", "base", "checkout", "job", "collection", "evidence", "finish", "join", "plan", "report_files"),
     },
     "schedule": {"run_file", "state", "state_file"},
     "trials": {

@@ -6,7 +6,7 @@ package names the module in its entry points:
     [project.entry-points.pytest_recall]
     mine = "my_package.recall"
 
-The importers that the package ships, in `pytest_recall.extensions`, use nothing else of it.
+What the package ships in `pytest_recall.extensions`, importers and code hosts, uses nothing else of it.
 """
 
 from __future__ import annotations
@@ -28,23 +28,34 @@ from pytest_recall.cases.imports import (
     slug,
     word,
 )
+from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.forge.client import RefusedError, RestClient
+from pytest_recall.forge.host import Comment, Host, Issue
+from pytest_recall.runs.job import Job
 
 __all__ = [
     "MAX_CASES",
     "MAX_TRIALS",
+    "Comment",
     "Document",
+    "Host",
     "ImportOptions",
     "ImportedCase",
     "ImportedSet",
     "ImportedTest",
     "Importer",
+    "Issue",
+    "Job",
     "Judge",
     "Node",
     "RecallError",
+    "RefusedError",
     "Remark",
+    "RestClient",
     "hookimpl",
     "nearest",
+    "read_text",
     "slug",
     "word",
 ]

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-    from pytest_recall.ext import Importer
+    from pytest_recall.ext import Host, Importer
 
 GROUP = "pytest_recall"
 """The group of entry points."""
@@ -25,4 +25,12 @@ def pytest_recall_importers() -> Iterable[Importer]:  # type: ignore[empty-body]
     """Return importers, each of which reads the eval sets of a tool for `recall import`.
 
     The command alone asks for them, so that an importer in a conftest.py is not found.
+    """
+
+
+@hookspec(firstresult=True)
+def pytest_recall_host(environ: Mapping[str, str], repo: str | None) -> Host | None:
+    """Return the code host whose job runs in `environ`, or which has the repository `repo`; None if it is another one.
+
+    `repo` is what a command names with `--repo`, else None. The first host that an extension returns counts.
     """

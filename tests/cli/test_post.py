@@ -173,7 +173,7 @@ def test_a_dry_run(ran: Path, host: GitHub, job: Path, inside: Recall) -> None:
     ("arguments", "without", "said"),
     [
         (["comment"], "GITHUB_TOKEN", "GITHUB_TOKEN: is not set; give the step a token that may write comments"),
-        (["comment"], "GITHUB_REPOSITORY", "post: this is not a job of GitHub or GitLab; give --repo"),
+        (["comment"], "GITHUB_REPOSITORY", "post: this is not a job of a code host with a repository; give --repo"),
         (["comment"], "GITHUB_REF", "post: this is not a job of a pull request; give its number with --pr"),
         (["comment", "--name", "a-->"], "", "--name: 'a-->' is not a valid name; use letters"),
         (["comment", "--repo", "x"], "", "--repo: 'x' is not of the form owner/name; correct it"),
@@ -265,5 +265,5 @@ def test_gitlab(ran: Path, host: GitHub, inside: Recall, monkeypatch: pytest.Mon
     assert inside(ran, *given).out == "3!7: updated comment 2 and deleted 1 other\n"
     assert list(notes) == [1, 2]
     state = inside(ran, "ci", "post", "status", "--commit", HEAD, "--state", "success")
-    assert state.err.startswith("recall: post: statuses are written at GitHub only; GitLab runs a pipeline")
-    assert inside(ran, "ci", "post", "issue").err.startswith("recall: post: issues are kept at GitHub only")
+    assert state.err.startswith("recall: post: GitLab: no statuses can be written there")
+    assert inside(ran, "ci", "post", "issue").err.startswith("recall: post: GitLab: no issues can be written there")

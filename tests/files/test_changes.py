@@ -145,10 +145,10 @@ def test_a_git_that_cannot_be_run_is_one_sentence(tmp_path: Path, monkeypatch: p
 
 
 def test_what_can_do_without_git_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    environ = {"PATH": str(tmp_path), "GIT_DIR": "elsewhere"}
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("GIT_DIR", "elsewhere")
     assert user_name(tmp_path) == ""
-    assert checked_out(tmp_path, environ) == ("", "")
+    assert checked_out(tmp_path) == ("", "")
     with pytest.raises(RecallError, match=r"^git: not found; install it, or put it on the PATH$"):
         committed(tmp_path, "HEAD", ("recall.yaml",), ".yaml")
 
@@ -186,18 +186,19 @@ def test_nothing_is_fetched_of_a_partial_clone(repo: Path, tmp_path_factory: pyt
 
 def test_the_commit_and_the_branch_that_are_checked_out(repo: Path) -> None:
     head = git(repo, "rev-parse", "HEAD").strip()
-    assert checked_out(repo / "src", os.environ) == (head, "feature")
+    assert checked_out(repo / "src") == (head, "feature")
     git(repo, "switch", "-q", "--detach")
-    assert checked_out(repo, os.environ) == (head, "")
+    assert checked_out(repo) == (head, "")
 
 
-def test_without_a_repository_git_is_not_started(tmp_path: Path) -> None:
+def test_without_a_repository_git_is_not_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started = tmp_path / "started"
     fake = tmp_path / "bin" / "git"
     write(tmp_path, {"bin/git": f"#!/bin/sh\ntouch '{started}'\necho commit\necho branch\n"})
     fake.chmod(0o755)
-    environ = {**os.environ, "PATH": f"{fake.parent}{os.pathsep}{os.environ['PATH']}"}
-    environ.pop("GIT_DIR", None)
-    assert checked_out(tmp_path, environ) == ("", "")
+    monkeypatch.setenv("PATH", f"{fake.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("GIT_DIR", raising=False)
+    assert checked_out(tmp_path) == ("", "")
     assert not started.exists()
-    assert checked_out(tmp_path, {**environ, "GIT_DIR": "elsewhere"}) == ("commit", "branch")
+    monkeypatch.setenv("GIT_DIR", "elsewhere")
+    assert checked_out(tmp_path) == ("commit", "branch")

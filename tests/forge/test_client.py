@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.forge.client import LEAST, Clock, ForgeClient, ReadOnlyError, RefusedError, UnavailableError, pause
+from pytest_recall.forge.client import LEAST, Clock, ReadOnlyError, RefusedError, RestClient, UnavailableError, pause
 from tests.helpers.github import REPO, TOKEN, Answer, GitHub, failed, first
 
 PATH = f"/repos/{REPO}/issues/7/comments"
@@ -34,13 +34,13 @@ def time() -> Time:
 
 
 @pytest.fixture
-def client(host: GitHub, time: Time) -> Iterator[ForgeClient]:
-    made = ForgeClient(host.url, {"authorization": f"Bearer {TOKEN}"}, TOKEN, NAMED, patience=120, clock=time.clock())
+def client(host: GitHub, time: Time) -> Iterator[RestClient]:
+    made = RestClient(host.url, {"authorization": f"Bearer {TOKEN}"}, TOKEN, NAMED, patience=120, clock=time.clock())
     yield made
     made.close()
 
 
-def test_a_list_comes_page_by_page(host: GitHub, client: ForgeClient) -> None:
+def test_a_list_comes_page_by_page(host: GitHub, client: RestClient) -> None:
     for number in range(5):
         host.says(7, f"text {number}")
     assert [one["body"] for one in client.pages(f"{PATH}?per_page=100")] == [f"text {number}" for number in range(5)]
@@ -51,14 +51,14 @@ def test_a_list_comes_page_by_page(host: GitHub, client: ForgeClient) -> None:
     ]
 
 
-def test_the_token_is_sent_to_no_other_host(host: GitHub, client: ForgeClient) -> None:
+def test_the_token_is_sent_to_no_other_host(host: GitHub, client: RestClient) -> None:
     link = '<http://127.0.0.1:9/repos?page=2>; rel="next"'
     host.before = lambda method, path: (200, [], {"link": link})
     with pytest.raises(RecallError, match="the next page is at another host"):
         list(client.pages(PATH))
 
 
-def test_a_list_without_end_is_left(host: GitHub, client: ForgeClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_without_end_is_left(host: GitHub, client: RestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pytest_recall.forge.client.PAGES", 3)
     host.before = lambda method, path: (200, [], {"link": f'<{host.url}/again>; rel="next"'})
     with pytest.raises(RecallError, match="more than 3 pages"):
@@ -78,7 +78,7 @@ def test_a_list_without_end_is_left(host: GitHub, client: ForgeClient, monkeypat
     ],
 )
 def test_what_is_over_soon_is_waited_for(
-    host: GitHub, client: ForgeClient, time: Time, answer: Answer, waits: list[float]
+    host: GitHub, client: RestClient, time: Time, answer: Answer, waits: list[float]
 ) -> None:
     host.before = first(answer)
     client.send("POST", PATH, {"body": "text"})
@@ -98,7 +98,7 @@ def test_what_is_over_soon_is_waited_for(
         (failed(502, "Bad Gateway"), r"status 502, after 6 tries in 16 s; start it again later$", 6),
     ],
 )
-def test_waits_have_an_end(host: GitHub, client: ForgeClient, answer: Answer, why: str, tries: int) -> None:
+def test_waits_have_an_end(host: GitHub, client: RestClient, answer: Answer, why: str, tries: int) -> None:
     host.before = lambda method, path: answer
     with pytest.raises(UnavailableError, match=why):
         client.send("POST", PATH, {"body": "text"})
@@ -123,7 +123,7 @@ def test_waits_have_an_end(host: GitHub, client: ForgeClient, answer: Answer, wh
     ],
 )
 def test_what_will_not_change_is_said_at_once(
-    host: GitHub, client: ForgeClient, time: Time, answer: Answer, kind: type[Exception], why: str
+    host: GitHub, client: RestClient, time: Time, answer: Answer, kind: type[Exception], why: str
 ) -> None:
     host.before = lambda method, path: answer
     with pytest.raises(kind, match=why) as raised:
@@ -133,7 +133,7 @@ def test_what_will_not_change_is_said_at_once(
     assert time.waits == []
 
 
-def test_nobody_there(host: GitHub, client: ForgeClient, time: Time) -> None:
+def test_nobody_there(host: GitHub, client: RestClient, time: Time) -> None:
     """A host that has never answered is not the right one; one that has may come back."""
     host.before = lambda method, path: (200, [], {"connection": "close"})
     client.send("GET", PATH)
@@ -155,7 +155,7 @@ def test_a_wrong_address_is_said_at_once(monkeypatch: pytest.MonkeyPatch, time: 
     unknown = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
     if "invalid" in url:  # Without a network, a name server says that it may know later.
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: (_ for _ in ()).throw(unknown))
-    client = ForgeClient(url, {}, TOKEN, NAMED, clock=time.clock())
+    client = RestClient(url, {}, TOKEN, NAMED, clock=time.clock())
     with pytest.raises(
         UnavailableError,
         match=rf"^GET /user: .*{said}; correct GITHUB_API_URL, or start it again when a server is there$",
@@ -168,7 +168,7 @@ def test_a_wrong_address_is_said_at_once(monkeypatch: pytest.MonkeyPatch, time: 
 def test_a_name_server_that_is_silent_is_asked_again(monkeypatch: pytest.MonkeyPatch, time: Time) -> None:
     silent = socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: (_ for _ in ()).throw(silent))
-    client = ForgeClient("http://nowhere.invalid", {}, TOKEN, NAMED, clock=time.clock())
+    client = RestClient("http://nowhere.invalid", {}, TOKEN, NAMED, clock=time.clock())
     with pytest.raises(UnavailableError, match="Temporary failure in name resolution, after 6 tries"):
         client.send("GET", "/user")
     client.close()
@@ -178,7 +178,7 @@ def _replying(reply: object, method: str, path: str) -> Answer:
     return 200, reply, {}
 
 
-def test_a_page_in_place_of_an_api(host: GitHub, client: ForgeClient) -> None:
+def test_a_page_in_place_of_an_api(host: GitHub, client: RestClient) -> None:
     replies: list[object] = ["x", {"items": []}, ["x"], None]
     for reply in replies:
         host.before = partial(_replying, reply)
@@ -194,7 +194,7 @@ def test_a_page_in_place_of_an_api(host: GitHub, client: ForgeClient) -> None:
 def test_a_host_that_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pytest_recall.forge.client.TIMEOUT", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        client = ForgeClient(f"http://127.0.0.1:{silent.getsockname()[1]}", {}, TOKEN, NAMED, patience=0)
+        client = RestClient(f"http://127.0.0.1:{silent.getsockname()[1]}", {}, TOKEN, NAMED, patience=0)
         with pytest.raises(UnavailableError, match=r"^GET /user: no reply within 0 s, after 1 tries in "):
             client.send("GET", "/user")
         client.close()
@@ -203,7 +203,7 @@ def test_a_host_that_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_httpx_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "httpx", None)
     with pytest.raises(RecallError, match=r"^httpx is missing; run `pip install 'pytest-recall\[ci\]'`$"):
-        ForgeClient("http://127.0.0.1:9", {}, TOKEN, NAMED)
+        RestClient("http://127.0.0.1:9", {}, TOKEN, NAMED)
 
 
 # Throttle: what a reply says of limits, and what is none

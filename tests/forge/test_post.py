@@ -8,8 +8,9 @@ from contextlib import closing
 
 import pytest
 
+from pytest_recall.extensions.hosts import github, gitlab
 from pytest_recall.files.errors import RecallError
-from pytest_recall.forge import hosts, post
+from pytest_recall.forge import post
 from pytest_recall.forge.client import RefusedError
 from pytest_recall.forge.comment import Detail, Verdicts, marker
 from tests.helpers.github import BOT, REPO, TOKEN, GitHub, failed, first
@@ -27,18 +28,18 @@ def host() -> Iterator[GitHub]:
     served.close()
 
 
-def connect(host: GitHub) -> hosts.GitHub:
-    return hosts.GitHub(host.url, REPO, TOKEN, patience=5)
+def connect(host: GitHub) -> github.GitHub:
+    return github.GitHub(host.url, REPO, TOKEN, patience=5)
 
 
 @pytest.fixture
-def api(host: GitHub) -> Iterator[hosts.GitHub]:
+def api(host: GitHub) -> Iterator[github.GitHub]:
     made = connect(host)
     yield made
     made.close()
 
 
-def at_once(host: GitHub, kind: str, call: Callable[[hosts.GitHub, int], object]) -> None:
+def at_once(host: GitHub, kind: str, call: Callable[[github.GitHub, int], object]) -> None:
     """Make the call from several runs, none of which sees what the others write before it has written itself."""
     host.meet(RUNS, kind)
 
@@ -53,14 +54,14 @@ def at_once(host: GitHub, kind: str, call: Callable[[hosts.GitHub, int], object]
         thread.join(30)
 
 
-def say(api: hosts.GitHub, text: str, *, dry: bool = False) -> str:
+def say(api: github.GitHub, text: str, *, dry: bool = False) -> str:
     return post.comment(api, 7, "scorecard", f"{MARK}\n{text}", dry=dry)
 
 
 @pytest.mark.parametrize("reply", [None, [], {}, "x"])
-def test_what_is_no_api_of_this_kind_is_one_sentence(host: GitHub, api: hosts.GitHub, reply: object) -> None:
+def test_what_is_no_api_of_this_kind_is_one_sentence(host: GitHub, api: github.GitHub, reply: object) -> None:
     host.before = lambda method, path: (200, reply, {})
-    with closing(hosts.GitLab(host.url, "3", TOKEN, patience=5)) as other:
+    with closing(gitlab.GitLab(host.url, "3", TOKEN, patience=5)) as other:
         for asked, said in ((api, "`login`; correct GITHUB_API_URL"), (other, "`username`; correct CI_API_V4_URL")):
             with pytest.raises(RecallError, match=f"^GET /user: the reply has no {said}$"):
                 asked.login()
@@ -85,7 +86,7 @@ def test_what_is_no_api_of_this_kind_is_one_sentence(host: GitHub, api: hosts.Gi
     ],
 )
 def test_a_reply_that_is_not_as_documented_is_one_sentence(
-    host: GitHub, api: hosts.GitHub, ask: Callable[[hosts.GitHub], object], reply: object, place: str, why: str
+    host: GitHub, api: github.GitHub, ask: Callable[[github.GitHub], object], reply: object, place: str, why: str
 ) -> None:
     host.before = lambda method, path: (200, reply, {})
     said = rf"^{place}: the reply is not as the API documents it \({why}\); correct GITHUB_API_URL$"
@@ -96,7 +97,7 @@ def test_a_reply_that_is_not_as_documented_is_one_sentence(
 def test_so_it_is_of_gitlab(host: GitHub) -> None:
     host.before = lambda method, path: (200, [{"id": 1, "system": False}], {})
     with (
-        closing(hosts.GitLab(host.url, "3", TOKEN, patience=5)) as other,
+        closing(gitlab.GitLab(host.url, "3", TOKEN, patience=5)) as other,
         pytest.raises(RecallError, match=r"^GET /projects/3/merge_requests/7/notes: .*\(KeyError: 'body'\)"),
     ):
         other.comments(7)
@@ -105,7 +106,7 @@ def test_so_it_is_of_gitlab(host: GitHub) -> None:
 # Comments
 
 
-def test_the_comment_is_written_once_and_then_updated(host: GitHub, api: hosts.GitHub) -> None:
+def test_the_comment_is_written_once_and_then_updated(host: GitHub, api: github.GitHub) -> None:
     for number in range(3):
         host.says(7, f"talk {number}", STRANGER)
     assert say(api, "one") == "wrote a comment"
@@ -114,20 +115,20 @@ def test_the_comment_is_written_once_and_then_updated(host: GitHub, api: hosts.G
     assert host.bodies(7) == ["talk 0", "talk 1", "talk 2", f"{MARK}\ntwo"]
 
 
-def test_the_same_text_is_not_written_again(host: GitHub, api: hosts.GitHub) -> None:
+def test_the_same_text_is_not_written_again(host: GitHub, api: github.GitHub) -> None:
     host.says(7, f"{MARK}\r\ntext\r\n")
     assert say(api, "text") == "the comment says so already"
     assert host.writes == []
 
 
-def test_what_somebody_else_wrote_is_not_ours_whatever_it_begins_with(host: GitHub, api: hosts.GitHub) -> None:
+def test_what_somebody_else_wrote_is_not_ours_whatever_it_begins_with(host: GitHub, api: github.GitHub) -> None:
     host.says(7, f"{MARK}\nall green, trust me", STRANGER)
     host.says(7, f"look: {MARK}\n")
     assert say(api, "text") == "wrote a comment"
     assert host.bodies(7)[:2] == [f"{MARK}\nall green, trust me", f"look: {MARK}\n"]
 
 
-def test_a_token_of_a_person_knows_its_comments_by_the_login(host: GitHub, api: hosts.GitHub) -> None:
+def test_a_token_of_a_person_knows_its_comments_by_the_login(host: GitHub, api: github.GitHub) -> None:
     host.user = {"login": "curator", "type": "User"}
     host.says(7, f"{MARK}\nof a program", BOT)
     assert say(api, "one") == "wrote a comment"
@@ -135,12 +136,12 @@ def test_a_token_of_a_person_knows_its_comments_by_the_login(host: GitHub, api: 
     assert host.bodies(7) == [f"{MARK}\nof a program", f"{MARK}\ntwo"]
 
 
-def test_an_account_that_is_gone_wrote_nothing_of_ours(host: GitHub, api: hosts.GitHub) -> None:
+def test_an_account_that_is_gone_wrote_nothing_of_ours(host: GitHub, api: github.GitHub) -> None:
     host.says(7, f"{MARK}\nold", None)  # type: ignore[arg-type]
     assert say(api, "text") == "wrote a comment"
 
 
-def test_of_several_the_oldest_stays(host: GitHub, api: hosts.GitHub) -> None:
+def test_of_several_the_oldest_stays(host: GitHub, api: github.GitHub) -> None:
     kept = host.says(7, f"{MARK}\none")
     host.says(7, f"{MARK}\ntwo")
     host.says(7, f"{MARK}\nthree")
@@ -149,7 +150,7 @@ def test_of_several_the_oldest_stays(host: GitHub, api: hosts.GitHub) -> None:
     assert [method for method, _ in host.writes] == ["DELETE", "DELETE"]
 
 
-def test_a_comment_that_may_not_be_deleted_is_said(host: GitHub, api: hosts.GitHub) -> None:
+def test_a_comment_that_may_not_be_deleted_is_said(host: GitHub, api: github.GitHub) -> None:
     host.says(7, f"{MARK}\none")
     host.says(7, f"{MARK}\ntwo")
     host.before = lambda method, path: failed(422, "Locked") if method == "DELETE" else None
@@ -157,7 +158,7 @@ def test_a_comment_that_may_not_be_deleted_is_said(host: GitHub, api: hosts.GitH
         say(api, "one")
 
 
-def test_a_token_that_has_run_out_writes_nothing(host: GitHub, api: hosts.GitHub) -> None:
+def test_a_token_that_has_run_out_writes_nothing(host: GitHub, api: github.GitHub) -> None:
     host.before = lambda method, path: failed(401, "Bad credentials")
     with pytest.raises(RefusedError, match=r"^GET /user: .*Bad credentials"):
         say(api, "one")
@@ -170,7 +171,7 @@ def test_runs_at_the_same_time_leave_one_comment(host: GitHub) -> None:
     assert host.bodies(7)[0] in {f"{MARK}\nrun {number}" for number in range(RUNS)}
 
 
-def test_a_comment_that_arrived_though_the_answer_did_not(host: GitHub, api: hosts.GitHub) -> None:
+def test_a_comment_that_arrived_though_the_answer_did_not(host: GitHub, api: github.GitHub) -> None:
     def lost(method: str, path: str) -> tuple[int, object, dict[str, str]] | None:
         if method == "POST" and not host.comments:
             host.says(7, f"{MARK}\ntext")
@@ -182,7 +183,7 @@ def test_a_comment_that_arrived_though_the_answer_did_not(host: GitHub, api: hos
     assert host.bodies(7) == [f"{MARK}\ntext"]
 
 
-def test_a_dry_run_writes_nothing(host: GitHub, api: hosts.GitHub) -> None:
+def test_a_dry_run_writes_nothing(host: GitHub, api: github.GitHub) -> None:
     assert say(api, "text", dry=True) == "would write a comment"
     written = host.says(7, f"{MARK}\none")
     host.says(7, f"{MARK}\ntwo")
@@ -190,7 +191,7 @@ def test_a_dry_run_writes_nothing(host: GitHub, api: hosts.GitHub) -> None:
     assert host.writes == []
 
 
-def test_only_approvals_of_the_run_and_the_environment_count(host: GitHub, api: hosts.GitHub) -> None:
+def test_only_approvals_of_the_run_and_the_environment_count(host: GitHub, api: github.GitHub) -> None:
     host.approve("5", "deploy", "mallory", "go")
     host.approve("5", "waivers", "mallory", "no", state="rejected")
     host.approve("6", "waivers", "mallory", "another run")
@@ -199,7 +200,7 @@ def test_only_approvals_of_the_run_and_the_environment_count(host: GitHub, api: 
     assert api.approvals("5", "waivers") == [("ann", "an outage")]
 
 
-def test_a_limit_is_waited_for(host: GitHub, api: hosts.GitHub) -> None:
+def test_a_limit_is_waited_for(host: GitHub, api: github.GitHub) -> None:
     host.before = first(failed(403, "You have exceeded a secondary rate limit.", retry_after="0"), 2)
     assert say(api, "text") == "wrote a comment"
 
@@ -208,7 +209,7 @@ def test_a_limit_is_waited_for(host: GitHub, api: hosts.GitHub) -> None:
 
 
 def track(
-    api: hosts.GitHub, passed: str = "", failed: str = "", *, night: int = 1, dry: bool = False, gone: str = ""
+    api: github.GitHub, passed: str = "", failed: str = "", *, night: int = 1, dry: bool = False, gone: str = ""
 ) -> str:
     sheet = post.Posting("nightly", f"# Night {night}\n\nasked @octocat", "a" * 40, URL)
     verdicts = Verdicts(frozenset(passed), frozenset(failed), frozenset(gone))
@@ -221,12 +222,12 @@ def only(host: GitHub) -> tuple[int, str, str]:
     return number, one["state"], one["body"]
 
 
-def test_a_green_night_opens_nothing(host: GitHub, api: hosts.GitHub) -> None:
+def test_a_green_night_opens_nothing(host: GitHub, api: github.GitHub) -> None:
     assert track(api, "abc") == "no case fails, and there is no issue"
     assert host.writes == []
 
 
-def test_the_life_of_an_issue(host: GitHub, api: hosts.GitHub) -> None:
+def test_the_life_of_an_issue(host: GitHub, api: github.GitHub) -> None:
     assert track(api, "a", "b") == "opened issue 101 about 1 case"
     number, state, body = only(host)
     assert state == "open"
@@ -259,12 +260,12 @@ def test_the_life_of_an_issue(host: GitHub, api: hosts.GitHub) -> None:
     assert len(host.bodies(number)) == 3
 
 
-def test_a_case_that_is_deleted_is_waited_for_no_longer(host: GitHub, api: hosts.GitHub) -> None:
+def test_a_case_that_is_deleted_is_waited_for_no_longer(host: GitHub, api: github.GitHub) -> None:
     track(api, "", "b")
     assert track(api, "a", gone="b", night=2).startswith("closed issue")
 
 
-def test_an_issue_that_was_closed_as_not_planned_stays_closed(host: GitHub, api: hosts.GitHub) -> None:
+def test_an_issue_that_was_closed_as_not_planned_stays_closed(host: GitHub, api: github.GitHub) -> None:
     track(api, "", "b")
     number, _, body = only(host)
     host.issues[number].update(state="closed", state_reason="not_planned")
@@ -272,7 +273,7 @@ def test_an_issue_that_was_closed_as_not_planned_stays_closed(host: GitHub, api:
     assert only(host) == (number, "closed", body)
 
 
-def test_whoever_dies_after_the_comment_says_it_once(host: GitHub, api: hosts.GitHub) -> None:
+def test_whoever_dies_after_the_comment_says_it_once(host: GitHub, api: github.GitHub) -> None:
     track(api, "", "b")
     number, _, _ = only(host)
     host.before = lambda method, path: failed(404, "gone") if method == "PATCH" else None
@@ -283,7 +284,7 @@ def test_whoever_dies_after_the_comment_says_it_once(host: GitHub, api: hosts.Gi
     assert len(host.bodies(number)) == 1
 
 
-def test_runs_at_the_same_time_leave_one_issue(host: GitHub, api: hosts.GitHub) -> None:
+def test_runs_at_the_same_time_leave_one_issue(host: GitHub, api: github.GitHub) -> None:
     at_once(host, "issues", lambda each, number: track(each, "", "b", night=number))
     (kept, *others) = sorted(host.issues)
     assert host.issues[kept]["state"] == "open"
@@ -294,7 +295,7 @@ def test_runs_at_the_same_time_leave_one_issue(host: GitHub, api: hosts.GitHub) 
     assert track(api, "b", night=9) == f"closed issue {kept}"
 
 
-def test_an_issue_of_a_stranger_is_left_alone(host: GitHub, api: hosts.GitHub) -> None:
+def test_an_issue_of_a_stranger_is_left_alone(host: GitHub, api: github.GitHub) -> None:
     track(api, "", "b")
     number, _, body = only(host)
     host.issues[number]["user"] = STRANGER
@@ -303,19 +304,19 @@ def test_an_issue_of_a_stranger_is_left_alone(host: GitHub, api: hosts.GitHub) -
     assert host.issues[number]["body"] == body
 
 
-def test_a_pull_request_is_no_issue(host: GitHub, api: hosts.GitHub) -> None:
+def test_a_pull_request_is_no_issue(host: GitHub, api: github.GitHub) -> None:
     track(api, "", "b")
     host.issues[only(host)[0]]["pull_request"] = {}
     assert track(api, "", "b", night=2).startswith("opened issue 102")
 
 
-def test_a_label_that_was_dropped_is_said(host: GitHub, api: hosts.GitHub) -> None:
+def test_a_label_that_was_dropped_is_said(host: GitHub, api: github.GitHub) -> None:
     host.labels_written = False
     with pytest.raises(RecallError, match="issue 101: it has no label `recall`"):
         track(api, "", "b")
 
 
-def test_a_dry_run_of_an_issue_writes_nothing(host: GitHub, api: hosts.GitHub) -> None:
+def test_a_dry_run_of_an_issue_writes_nothing(host: GitHub, api: github.GitHub) -> None:
     assert track(api, "", "b", dry=True) == "would open an issue about 1 case"
     assert host.writes == []
     track(api, "", "b")
@@ -326,7 +327,7 @@ def test_a_dry_run_of_an_issue_writes_nothing(host: GitHub, api: hosts.GitHub) -
     assert len(host.writes) == writes
 
 
-def test_many_cases_are_named_in_part(host: GitHub, api: hosts.GitHub) -> None:
+def test_many_cases_are_named_in_part(host: GitHub, api: github.GitHub) -> None:
     ids = [f"case-{number:03}" for number in range(70)]
     sheet = post.Posting("nightly", "# Night")
     post.issue(api, sheet, Verdicts(frozenset(), frozenset(ids)), "recall", "t", "n")
@@ -335,7 +336,7 @@ def test_many_cases_are_named_in_part(host: GitHub, api: hosts.GitHub) -> None:
     assert "case-069" in body.split("\n")[1].replace("\\u002d", "-")
 
 
-def test_more_cases_than_an_issue_can_hold_are_not_named(host: GitHub, api: hosts.GitHub) -> None:
+def test_more_cases_than_an_issue_can_hold_are_not_named(host: GitHub, api: github.GitHub) -> None:
     ids = frozenset(f"{number:04}".rjust(200, "x") for number in range(150))
     sheet = post.Posting("nightly", "# Night")
     assert post.issue(api, sheet, Verdicts(frozenset(), ids), "recall", "t", "n") == "opened issue 101 about 150 cases"
@@ -344,7 +345,7 @@ def test_more_cases_than_an_issue_can_hold_are_not_named(host: GitHub, api: host
     assert told in only(host)[2]
 
 
-def test_what_was_known_when_a_case_fell_stays_on_the_issue(host: GitHub, api: hosts.GitHub) -> None:
+def test_what_was_known_when_a_case_fell_stays_on_the_issue(host: GitHub, api: github.GitHub) -> None:
     def fails(told: str, repeat: str, *, fell: bool = False) -> str:
         run = Verdicts(frozenset(), frozenset("a"), details={"a": Detail(told, repeat)})
         run = run._replace(fell=frozenset("a") if fell else frozenset())

@@ -22,10 +22,11 @@ from pytest_recall.runs.base import (
     lacks_default,
     targets,
 )
-from pytest_recall.runs.ci import job_of
+from pytest_recall.runs.job import NO_JOB, Job
 from pytest_recall.schedule.state_file import State
 from pytest_recall.trials.record import NotCompared
 from pytest_recall.trials.trial import Row
+from tests.helpers.jobs import job_of
 from tests.helpers.repository import Repository, write
 from tests.helpers.samples import failing, row
 
@@ -66,7 +67,7 @@ def branched(repo: Repository, name: str = "feature") -> str:
 
 
 def found(place: Place, *refs: str, **env: str) -> Base:
-    return base_of(place, refs, {**os.environ, **env})
+    return base_of(place, refs, job_of({**os.environ, **env}))
 
 
 # Who names the base
@@ -241,8 +242,8 @@ def test_a_clone_without_the_commit_in_common_is_a_problem(place: Place, repo: R
 
 
 def test_without_git_there_is_no_base(place: Place) -> None:
-    assert base_of(place, (), {}) == NO_BASE
-    base = base_of(place, ("origin/main", "main"), {})
+    assert base_of(place, (), NO_JOB) == NO_BASE
+    base = base_of(place, ("origin/main", "main"), NO_JOB)
     assert (base.name, base.not_compared) == ("origin/main", NotCompared("no-repository"))
 
 
@@ -273,17 +274,16 @@ def test_where_no_one_says_which_branch_is_the_default_one_a_checkout_is_no_chan
 def test_a_default_branch_is_lacking_where_there_are_several_and_none_is_said_to_be(
     place: Place, repo: Repository
 ) -> None:
-    env = dict(os.environ)
-    assert not lacks_default(place.root, env)
+    assert not lacks_default(place.root, NO_JOB)
     unknown_default(repo)
-    assert not lacks_default(place.root, env), "there is one branch"
+    assert not lacks_default(place.root, NO_JOB), "there is one branch"
     repo.git("update-ref", "refs/remotes/origin/main", "HEAD")
-    assert not lacks_default(place.root, env), "there is one branch"
+    assert not lacks_default(place.root, NO_JOB), "there is one branch"
     branched(repo)
-    assert lacks_default(place.root, env)
-    assert not lacks_default(place.root, {**env, "GITLAB_CI": "true", "CI_DEFAULT_BRANCH": "main"})
-    assert not lacks_default(place.root, {**env, "GITHUB_REF": "refs/pull/7/merge"})
-    assert not lacks_default(place.root.parent, env)
+    assert lacks_default(place.root, NO_JOB)
+    assert not lacks_default(place.root, Job(default_branch="main"))
+    assert not lacks_default(place.root, Job(number=7))
+    assert not lacks_default(place.root.parent, NO_JOB)
 
 
 # What was known there

@@ -9,7 +9,8 @@ import pytest
 
 from pytest_recall.cases.settings import Settings
 from pytest_recall.files.errors import RecallError
-from pytest_recall.runs.context import CommandLine, Context, parse_date, parse_mode, resolve
+from pytest_recall.runs.context import CommandLine, Context, parse_date, parse_mode, resolve, today_in
+from tests.helpers.jobs import job_of
 from tests.helpers.samples import TODAY
 
 PULL_REQUEST = {"GITHUB_EVENT_NAME": "pull_request", "GITHUB_REF": "refs/pull/41/merge"}
@@ -19,7 +20,7 @@ PUSH = {"GITHUB_EVENT_NAME": "push", "GITHUB_REF": "refs/heads/main"}
 
 def resolved(env: dict[str, str] | None = None, rubric: dict[str, Any] | None = None, **asked: str) -> Context:
     """Return the context of a run on the sample day."""
-    return resolve(CommandLine(**asked), env or {}, Settings(owner="x", **(rubric or {})), TODAY)
+    return resolve(CommandLine(**asked), job_of(env or {}), Settings(owner="x", **(rubric or {})), TODAY)
 
 
 def test_on_a_laptop() -> None:
@@ -82,10 +83,11 @@ def test_what_a_workflow_leaves_empty_is_not_asked() -> None:
 
 
 def test_the_environment_names_the_date_where_the_command_line_does_not() -> None:
-    assert resolved({"RECALL_DATE": "2027-05-06"}).date == date(2027, 5, 6)
-    assert resolved({"RECALL_DATE": "2027-05-06"}, date="2028-01-02").date == date(2028, 1, 2)
+    assert today_in({"RECALL_DATE": "2027-05-06"}, TODAY) == date(2027, 5, 6)
+    assert today_in({}, TODAY) == TODAY
+    assert resolved(date="2028-01-02").date == date(2028, 1, 2)
     with pytest.raises(RecallError, match="RECALL_DATE: 'soon' is not a date; write it like 2026-01-31"):
-        resolved({"RECALL_DATE": "soon"})
+        today_in({"RECALL_DATE": "soon"}, TODAY)
 
 
 @pytest.mark.parametrize("bad", ["tomorrow", "2026-02-30", "31.01.2026", "2026-1-1", " "])

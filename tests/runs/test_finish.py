@@ -15,6 +15,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.results.regressions import CauseLabel
 from pytest_recall.runs import finish
+from pytest_recall.runs.job import NO_JOB
 from pytest_recall.schedule.selection import Unanswered
 from pytest_recall.schedule.state_file import read_state
 from pytest_recall.trials.journal import Journal, read_journal
@@ -277,7 +278,7 @@ def test_the_scorecard_comes_from_the_journal_alone(place: Place) -> None:
 def test_the_scorecard_is_written_for_the_run_and_as_the_newest(place: Place) -> None:
     run = journal(place, trial("a", FAILED), trial("b"))
     record = read_journal(run)
-    finish.write_scorecard(place, run, record, finish.scorecard(record))
+    finish.write_scorecard(place, run, record, finish.scorecard(record), NO_JOB)
     for name in ("scorecard.md", "scorecard.json"):
         assert (run / name).read_bytes() == (place.artifacts.folder / name).read_bytes()
     assert json.loads((run / "scorecard.json").read_text(encoding="utf-8"))["counts"] == {"failed": 1, "passed": 1}

@@ -12,9 +12,11 @@ import pytest
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.runs import finish
 from pytest_recall.runs.checkout import folds_here, shared_names
+from pytest_recall.runs.job import Job
 from pytest_recall.schedule.run_file import run_files
 from pytest_recall.schedule.state import current
 from pytest_recall.schedule.state_file import State, read_state
+from tests.helpers.jobs import job_of
 from tests.helpers.remotes import clone, with_remote
 from tests.helpers.repository import Repository
 from tests.helpers.samples import trial
@@ -44,7 +46,7 @@ def repo(place: Place) -> Repository:
 
 def folds(place: Place, **env: str) -> bool:
     """Whether a run is folded into the rows, with these variables beside those of the process."""
-    return folds_here(place, {**os.environ, **env})
+    return folds_here(place, job_of({**os.environ, **env}))
 
 
 def event(place: Place, **told: Any) -> str:
@@ -191,10 +193,10 @@ def test_a_job_of_gitlab(place: Place, repo: Repository, env: dict[str, str], ex
 # What a run does there
 
 
-def test_a_run_goes_where_the_checkout_says(place: Place, repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_goes_where_the_checkout_says(place: Place, repo: Repository) -> None:
     repo.git("switch", "-qc", "feature")
     first = journal(place, trial("a"))
-    assert finish.target(place) == "eval/runs"
+    assert finish.target(place, folds=folds(place)) == "eval/runs"
     finish.apply(place, first)
     assert (boxes(place), len(run_files(place.run_files))) == ({}, 1)
     repo.git("switch", "-q", "main")
@@ -206,7 +208,7 @@ def test_a_run_goes_where_the_checkout_says(place: Place, repo: Repository, monk
     repo.git("commit", "-qm", "Run")
     repo.git("switch", "-q", "main")
     repo.git("merge", "-q", "--no-edit", "feature")
-    assert finish.target(place) == "eval/recall.yaml"
+    assert finish.target(place, folds=folds(place)) == "eval/recall.yaml"
     waiting = list(run_files(place.run_files))
     finish.apply(place, journal(place, trial("b")))
     # No commit has the fold yet: the file is still there, and is named.
@@ -217,9 +219,7 @@ def test_a_run_goes_where_the_checkout_says(place: Place, repo: Repository, monk
     finish.apply(place, journal(place, trial("d")))
     assert (boxes(place), len(run_files(place.run_files))) == ({"a": (1, 1), "b": (1, 1), "d": (1, 1), "e": (1, 1)}, 0)
     assert set(waiting) < set(folded(place))
-    monkeypatch.setenv("GITHUB_REF", "refs/pull/7/merge")
-    assert finish.target(place) == "eval/runs"
-    finish.apply(place, journal(place, trial("c")))
+    finish.apply(place, journal(place, trial("c")), job=Job(number=7))
     assert (sorted(boxes(place)), len(run_files(place.run_files))) == (["a", "b", "d", "e"], 1)
 
 
@@ -238,7 +238,7 @@ def told(place: Place, *names: str) -> None:
 
 def names_of(place: Place, ref: str = "") -> tuple[str, ...] | None:
     """Return the names in the state that everyone has."""
-    return shared_names(place, dict(os.environ), ref)
+    return shared_names(place, job_of(os.environ), ref)
 
 
 def test_without_git_there_is_no_other_state(place: Place) -> None:

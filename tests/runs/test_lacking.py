@@ -6,6 +6,7 @@ import pytest
 
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.runs import finish
+from pytest_recall.runs.job import NO_JOB
 from pytest_recall.schedule.run_file import run_files
 from pytest_recall.schedule.state import REMEMBERED_DAYS
 from pytest_recall.trials.journal import Journal
@@ -16,7 +17,7 @@ from tests.runs.folding import NOON, journal, remember
 
 def lacking(place: Place) -> list[str]:
     """Return the names of those runs."""
-    return [folder.name for folder, _ in finish.lacking(place, {})]
+    return [folder.name for folder, _ in finish.lacking(place, NO_JOB)]
 
 
 @pytest.mark.parametrize("folds", [True, False])

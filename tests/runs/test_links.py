@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.runs.ci import job_of
 from pytest_recall.runs.finish import commit_page, links
+from tests.helpers.jobs import job_of
 
 BUILD = {"GITHUB_REPOSITORY": "a/b", "GITHUB_SHA": "c0ffee"}
 

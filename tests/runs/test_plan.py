@@ -17,6 +17,7 @@ from pytest_recall.files.eval_directory import Place
 from pytest_recall.runs.affordable import within_budget
 from pytest_recall.runs.base import NO_BASE, Base
 from pytest_recall.runs.context import CommandLine, Filters, resolve
+from pytest_recall.runs.job import NO_JOB
 from pytest_recall.runs.plan import Plan, check_names, make_plan
 from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState
 from pytest_recall.schedule.selection import Pick, Remainder
@@ -56,7 +57,7 @@ def plan_of(
     **asked: str,
 ) -> Plan:
     """Return the plan of a run on the sample day with seed 1."""
-    context = resolve(CommandLine(**{"seed": "1", **asked}), {}, rubric, TODAY)
+    context = resolve(CommandLine(**{"seed": "1", **asked}), NO_JOB, rubric, TODAY)
     return make_plan(
         place,
         paths,

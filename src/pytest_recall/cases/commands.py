@@ -26,12 +26,12 @@ from pytest_recall.cases.requirement import (
     recorded,
 )
 from pytest_recall.cases.settings_file import read_settings
-from pytest_recall.cli.common import Commands, command, journals, placeless, say
-from pytest_recall.cli.extensions import UnusedExtension, extensions
+from pytest_recall.cli.common import Commands, command, job_here, journals, placeless, say
 from pytest_recall.files.disk import write_bytes, write_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Artifacts, find_case_files, own_case_file, patterns_in
 from pytest_recall.files.wording import plural
+from pytest_recall.registry import UnusedExtension, registry
 
 if TYPE_CHECKING:
     from pytest_recall.cases.imports import ImportedSet, Importer
@@ -116,7 +116,7 @@ def run_init(args: argparse.Namespace) -> int:
         written += 1
         unfilled += requirement is None and any(name in text for name in EXTRAS)
         print(f"{'would write' if args.dry_run else 'wrote'}   {path.as_posix()}: {ABOUT[template]}")
-    if written and "workflow.yml" in chosen and lacks_default(Path.cwd(), os.environ):
+    if written and "workflow.yml" in chosen and lacks_default(Path.cwd(), job_here()):
         print(
             f"\n{GITHUB['workflow.yml']} takes `{_default_branch()}` for the default branch, which nothing here says;"
             " correct `branches` there if it is another."
@@ -208,7 +208,7 @@ def _default_branch() -> str:
 
     try:
         repository = Repository(Path.cwd())
-        return default_branch(repository, os.environ) or repository.branch() or "main"
+        return default_branch(repository, job_here()) or repository.branch() or "main"
     except RecallError:
         return "main"
 
@@ -315,7 +315,7 @@ def importers() -> Importers:
     """Return the importers that this environment has. One with a fault takes no other with it."""
     from pytest_recall.cases.imports import Importer
 
-    loaded, homes = extensions(), dict[str, list[str]]()
+    loaded, homes = registry(), dict[str, list[str]]()
     by_name: dict[str, Importer] = {}
     for package, returned in loaded.call("pytest_recall_importers"):
         one = [returned] if isinstance(returned, Importer) else returned

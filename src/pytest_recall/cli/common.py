@@ -16,9 +16,11 @@ from pytest_recall.files import clock
 from pytest_recall.files.duration import read_duration
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place, find_case_files, find_place, named_journal, patterns_in, runs_in
+from pytest_recall.registry import registry
 from pytest_recall.replay.budget import dollars_of
 from pytest_recall.replay.record_option import MISSING, RecordOption, check_record_option, record_option
-from pytest_recall.runs.context import LONGEST, CommandLine, Context, resolve
+from pytest_recall.runs.context import LONGEST, CommandLine, Context, resolve, today_in
+from pytest_recall.runs.job import NO_JOB, Job
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
@@ -215,10 +217,16 @@ def marked_in(place: Place) -> dict[str, tuple[str, str]]:
     return found.tests
 
 
+def job_here() -> Job:
+    """Return the CI job that the command runs in. Raises RecallError for an extension with a fault."""
+    host = registry().host(os.environ)
+    return NO_JOB if host is None else host.job
+
+
 def context_of(place: Place, asked: CommandLine) -> tuple[Context, Settings]:
     """Return the context and the rubric of a command, as a run would have them now."""
     rubric = read_settings(place.rubric, place.name(place.rubric))
-    return resolve(asked, os.environ, rubric, clock.now().date()), rubric
+    return resolve(asked, job_here(), rubric, today_in(os.environ, clock.now().date())), rubric
 
 
 def print_report(report: Report, args: argparse.Namespace) -> None:

@@ -89,25 +89,25 @@ _QUIET = {
 }
 
 
-def is_repository(folder: Path, environ: Mapping[str, str]) -> bool:
+def is_repository(folder: Path) -> bool:
     """Whether there is a repository around a folder.
 
     Git is not started to say that there is none: a short run has nothing that takes longer.
     """
     here = folder.absolute()
-    return "GIT_DIR" in environ or any(exists(above / ".git") for above in (here, *here.parents))
+    return "GIT_DIR" in os.environ or any(exists(above / ".git") for above in (here, *here.parents))
 
 
-def checked_out(folder: Path, environ: Mapping[str, str]) -> tuple[str, str]:
+def checked_out(folder: Path) -> tuple[str, str]:
     """Return the commit that is checked out in a folder, and its branch; empty where git does not say."""
-    if not is_repository(folder, environ):
+    if not is_repository(folder):
         return "", ""
     try:
         with assigned(OWN, True):
             done = subprocess.run(
                 ["git", "rev-parse", "HEAD", "--abbrev-ref", "HEAD"],
                 cwd=folder,
-                env={**environ, **_QUIET},
+                env={**os.environ, **_QUIET},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 check=False,

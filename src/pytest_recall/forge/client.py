@@ -85,17 +85,17 @@ class Clock(NamedTuple):
     roll: Callable[[], float] = random.random
 
 
-class ForgeReply(NamedTuple):
+class RestReply(NamedTuple):
     """What came back: JSON, and the address of the next page if there is one."""
 
     data: Any
     next: str | None
 
 
-class ForgeClient:
-    """A client for the API at `url`, which is in the variable `named`. Its `secret` is in no message.
+class RestClient:
+    """A client for the JSON API at `url`, which is in the variable `named`. Its `secret` is in no message.
 
-    `patience` bounds, in seconds, the waits for one request together.
+    `patience` bounds, in seconds, the waits for one request together. Raises RecallError where httpx is not installed.
     """
 
     def __init__(
@@ -161,7 +161,17 @@ class ForgeClient:
         """
         return self._send(method, self._url + path, body).data
 
-    def _send(self, method: str, address: str, body: Mapping[str, Any] | None) -> ForgeReply:
+    def account(self, key: str) -> str:
+        """Return whose the token is, which `GET /user` says as `key`. Raises as `send` does.
+
+        It is asked first, so that what is no API of this kind is seen here.
+        """
+        user = self.send("GET", "/user")
+        if not isinstance(user, dict) or key not in user:
+            raise RecallError(f"GET /user: the reply has no `{key}`; correct {self.named}")
+        return str(user[key])
+
+    def _send(self, method: str, address: str, body: Mapping[str, Any] | None) -> RestReply:
         began, failures = self._clock.now(), 0
         while True:
             failures += 1
@@ -180,7 +190,7 @@ class ForgeClient:
 
     def _once(
         self, method: str, address: str, body: Mapping[str, Any] | None
-    ) -> tuple[ForgeReply | None, str, float | None]:
+    ) -> tuple[RestReply | None, str, float | None]:
         """Return a reply; or why there is none yet, and the seconds that were asked for."""
         import httpx
 
@@ -211,12 +221,12 @@ class ForgeClient:
     def _clean(self, text: str) -> str:
         return one_line(text.replace(self._secret, "***") if self._secret else text, 160)
 
-    def _reply(self, got: httpx.Response) -> ForgeReply:
+    def _reply(self, got: httpx.Response) -> RestReply:
         try:
             data = got.json() if got.content else None
         except ValueError:
             raise RecallError(f"the API replied with something else than JSON; correct {self.named}") from None
-        return ForgeReply(data, got.links.get("next", {}).get("url"))
+        return RestReply(data, got.links.get("next", {}).get("url"))
 
 
 def _place(method: str, address: str, url: str) -> str:

@@ -6,7 +6,6 @@ import argparse
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -21,16 +20,17 @@ from pytest_recall.files.wording import listed, plural
 from pytest_recall.forge import post
 from pytest_recall.forge.client import ReadOnlyError, UnavailableError
 from pytest_recall.forge.comment import Detail, Verdicts, marker
-from pytest_recall.forge.hosts import GitHub, GitLab
+from pytest_recall.forge.host import Approvals, Host, HostClient, Statuses, Tracker
 from pytest_recall.forge.push import Remote, drop_old_runs, push, push_recordings
+from pytest_recall.registry import registry
 from pytest_recall.results import regressions_text, scorecard_text
 from pytest_recall.results.last_pass import on_record_at
 from pytest_recall.results.regressions_text import suspects_line
 from pytest_recall.results.scorecard import CaseResult, FailureKind, Scorecard, blocking, troubles, waivable
 from pytest_recall.results.scorecard_markdown import refusal
 from pytest_recall.runs import finish
-from pytest_recall.runs.ci import CiJob, is_repository_name, known_job
 from pytest_recall.runs.evidence import REFS, ref_of, runs_of
+from pytest_recall.runs.job import NO_JOB, Job
 from pytest_recall.schedule.commands import check_writes
 from pytest_recall.schedule.state import current
 from pytest_recall.trials.journal import Journal, read_journal
@@ -125,8 +125,9 @@ def _max_wait(text: str) -> float:
 def comment(args: argparse.Namespace) -> int:
     """Run the command."""
     marker(args.name)
-    job = _job(args, os.environ, args.pr)
-    if job.number is None:
+    host = _host(args)
+    job, number = host.job, args.pr or host.job.number
+    if number is None:
         raise RecallError("post: this is not a job of a pull request; give its number with --pr")
     if args.file is None:
         place = place_of(args)
@@ -135,17 +136,17 @@ def comment(args: argparse.Namespace) -> int:
     else:
         text = read_text(args.file, str(args.file))
     text = f"{post.waiting(args.waits_for)}\n\n{text}" if args.waits_for else text
-    sheet = post.Posting(args.name, text, job.commit, job.url, _links(job))
+    sheet = post.Posting(args.name, text, job.commit, job.url, host.files_url)
     try:
-        with closing(_host(args, job)) as host:
-            done = post.comment(host, job.number, args.name, sheet.page(), dry=args.dry_run)
+        with closing(_client(args, host)) as client:
+            done = post.comment(client, number, args.name, sheet.page(), dry=args.dry_run)
     except (ReadOnlyError, UnavailableError) as error:
         return _instead(job, sheet, error)
-    print(f"{job.repo}{'!' if job.host == 'gitlab' else '#'}{job.number}: {done}")
+    print(f"{host.repo}{host.request_sign}{number}: {done}")
     return 0
 
 
-def _scorecard_page(path: Path, name: str, job: CiJob) -> str:
+def _scorecard_page(path: Path, name: str, job: Job) -> str:
     """Return the page of the newest run; in a job whose run has left none, a page that says so. Raises RecallError."""
     if path.exists():
         return read_text(path, name)
@@ -154,17 +155,11 @@ def _scorecard_page(path: Path, name: str, job: CiJob) -> str:
     return refusal(["the run ended before it could write a scorecard, and its log says why"])
 
 
-def _links(job: CiJob) -> str:
-    """Return the address below which the files of the repository stand on the web; empty where it is not known."""
-    return f"{job.server}/{job.repo}/blob/" if job.host == "github" else ""
-
-
 def issue(args: argparse.Namespace) -> int:
     """Run the command."""
     marker(args.name)
-    job = _job(args, os.environ)
-    if job.host != "github":
-        raise RecallError("post: issues are kept at GitHub only; write a comment")
+    host = _host(args)
+    job = host.job
     if job.fork:
         print("a pull request from a fork may not write to the issue; nothing was posted")
         return 0
@@ -178,8 +173,8 @@ def issue(args: argparse.Namespace) -> int:
         text = read_text(page, place.name(page))
         why = tuple(line.removeprefix("- ") for line in text.splitlines() if line.startswith("- "))
         why = why or ("the run was refused, and no case was asked",)
-        sheet = post.Posting(args.name, text, job.commit, job.url, _links(job))
-        return _post_issue(args, job, sheet, Verdicts(frozenset(), frozenset(), troubles=why), f"refused-{job.run}")
+        sheet = post.Posting(args.name, text, job.commit, job.url, host.files_url)
+        return _post_issue(args, host, sheet, Verdicts(frozenset(), frozenset(), troubles=why), f"refused-{job.run}")
     folder = place.artifacts.find(args.run_name)
     record = read_journal(folder)
     card = finish.scorecard(record, place, folder)
@@ -191,8 +186,8 @@ def issue(args: argparse.Namespace) -> int:
         character for character in f"{folder.name}-{job.run}"[-40:] if character.isalnum() or character in "-_"
     )
     if record.header.pr is not None:
-        sheet = post.Posting(args.name, "", job.commit, job.url, _links(job))
-        return _post_issue(args, job, sheet, _outside(record, card, links), news)
+        sheet = post.Posting(args.name, "", job.commit, job.url, host.files_url)
+        return _post_issue(args, host, sheet, _outside(record, card, links), news)
     known = {case_id for path in case_paths(place, args) for case_id in CaseFile(path, place.name(path)).lines}
     failed = {result.trial.case_id: result for result in card.with_outcome(Outcome.FAILED) if result.blocks}
     rows = current(place).rows
@@ -213,8 +208,8 @@ def issue(args: argparse.Namespace) -> int:
         fell=frozenset(case_id for case_id, one in failed.items() if one.regression),
     )
     text = scorecard_text.markdown(record, card, links)
-    sheet = post.Posting(args.name, text, job.commit, job.url, _links(job))
-    return _post_issue(args, job, sheet, verdicts, news)
+    sheet = post.Posting(args.name, text, job.commit, job.url, host.files_url)
+    return _post_issue(args, host, sheet, verdicts, news)
 
 
 def _detail(header: Header, card: Scorecard, result: CaseResult, links: str) -> Detail:
@@ -238,59 +233,63 @@ def _outside(record: Record, card: Scorecard, links: str) -> Verdicts:
     )
 
 
-def _post_issue(args: argparse.Namespace, job: CiJob, sheet: post.Posting, verdicts: Verdicts, news: str) -> int:
+def _post_issue(args: argparse.Namespace, host: Host, sheet: post.Posting, verdicts: Verdicts, news: str) -> int:
     try:
-        with closing(_github(args, job)) as host:
-            done = post.issue(host, sheet, verdicts, args.label, args.title, news, args.dry_run)
+        with closing(_client(args, host)) as client:
+            if not isinstance(client, Tracker):
+                raise _unsupported(host, "issues")
+            done = post.issue(client, sheet, verdicts, args.label, args.title, news, args.dry_run)
     except (ReadOnlyError, UnavailableError) as error:
-        return _instead(job, sheet, error)
-    print(f"{job.repo}: {done}")
+        return _instead(host.job, sheet, error)
+    print(f"{host.repo}: {done}")
     return 0
 
 
 def status(args: argparse.Namespace) -> int:
     """Run the command."""
-    job = _job(args, os.environ)
-    if job.host != "github":
-        raise RecallError("post: statuses are written at GitHub only; GitLab runs a pipeline for each push")
+    host = _host(args)
     if not 40 <= len(args.commit) <= 64 or not all(digit in "0123456789abcdef" for digit in args.commit):
         raise RecallError(f"--commit: {args.commit!r} is not a full commit hash; give all 40 digits")
     words = post.status_words(args.state)
-    with closing(_github(args, job)) as host:
-        if host.status(args.commit, args.context) == (args.state, words):
+    with closing(_client(args, host)) as client:
+        if not isinstance(client, Statuses):
+            raise _unsupported(host, "statuses")
+        if client.status(args.commit, args.context) == (args.state, words):
             done = "says so already"
         elif args.dry_run:
             done = f"would be {args.state}"
         else:
-            host.set_status(args.commit, args.context, args.state, words, job.url)
+            client.set_status(args.commit, args.context, args.state, words, host.job.url)
             done = f"is {args.state}"
-    print(f"{job.repo}: `{args.context}` of {args.commit[:12]} {done}")
+    print(f"{host.repo}: `{args.context}` of {args.commit[:12]} {done}")
     return 0
 
 
-def _job(args: argparse.Namespace, env: Mapping[str, str], number: int | None = None) -> CiJob:
-    job = known_job(env, args.repo, number)
-    if args.repo and not is_repository_name(args.repo):
+def _host(args: argparse.Namespace) -> Host:
+    """Return the host of the job, or of the repository that is named. Raises RecallError if it cannot be written to."""
+    host = registry().host(os.environ, args.repo)
+    if args.repo and host is None:
         raise RecallError(f"--repo: {args.repo!r} is not of the form owner/name; correct it")
-    if not job.repo:
-        raise RecallError("post: this is not a job of GitHub or GitLab; give --repo")
-    if not job.token:
-        names = "GITLAB_TOKEN" if job.host == "gitlab" else "GITHUB_TOKEN"
-        raise RecallError(f"{names}: is not set; give the step a token that may write comments")
-    return job
+    if host is None or not host.repo:
+        raise RecallError("post: this is not a job of a code host with a repository; give --repo")
+    if host.connect is None:
+        raise RecallError(f"post: nothing can be written at {host.name}; publish scorecard.md by its own means")
+    _ = host.job.intact
+    if not host.token:
+        raise RecallError(f"{host.token_variable}: is not set; give the step a token that may write comments")
+    return host
 
 
-def _host(args: argparse.Namespace, job: CiJob) -> GitHub | GitLab:
-    if job.host == "gitlab":
-        return GitLab(job.api, job.repo, job.token, patience=args.max_wait)
-    return _github(args, job)
+def _client(args: argparse.Namespace, host: Host) -> HostClient:
+    assert host.connect is not None
+    return host.connect(args.max_wait)
 
 
-def _github(args: argparse.Namespace, job: CiJob) -> GitHub:
-    return GitHub(job.api, job.repo, job.token, patience=args.max_wait)
+def _unsupported(host: Host, what: str) -> RecallError:
+    return RecallError(f"post: {host.name}: no {what} can be written there; write a comment")
 
 
-def _instead(job: CiJob, sheet: post.Posting, error: RecallError) -> int:
+def _instead(job: Job, sheet: post.Posting, error: RecallError) -> int:
     """Put the page into the job's summary; return 0 if the token is a fork's, which is not a mistake."""
     if job.summary is not None:
         with job.summary.open("a", encoding="utf-8") as file:
@@ -338,17 +337,17 @@ def run_push(args: argparse.Namespace) -> int:
     folder = place.artifacts.find(args.run_name)
     record = read_journal(folder)
     check_writes(record, folder, explicit=True)
-    job = known_job(os.environ)
+    host = registry().host(os.environ)
+    job = NO_JOB if host is None else host.job.intact
     if job.fork:
         print("a pull request from a fork has no branch that can be written to; nothing was pushed")
         return 0
-    user = "oauth2" if job.host == "gitlab" else "x-access-token"
     rubric = read_settings(place.rubric, place.name(place.rubric))
     publishes = not job.public or rubric.publish_answers
     if record.header.pr is not None and job.number is not None and not publishes:
         print("recordings are not kept: this repository is public; `publish_answers: true` in rubric.yaml allows it")
     elif record.header.pr is not None and job.number is not None:
-        remote = Remote(place.eval_dir, args.remote, args.branch or job.branch, job.token, job.server, user)
+        remote = Remote(place.eval_dir, args.remote, args.branch or job.branch, host)
         name = "-".join(filter(None, (folder.name, job.run)))
         with tempfile.TemporaryDirectory() as scratch:
             print(push_recordings(remote, place, record, name, job.number, Path(scratch), dry=args.dry_run))
@@ -357,8 +356,8 @@ def run_push(args: argparse.Namespace) -> int:
     if not record.header.writes:
         print(f"{folder.name}: its cases were chosen by hand, so it moves no box; nothing was pushed")
         return 0
-    remote = Remote(place.eval_dir, args.remote, args.branch or job.branch, job.token, job.server, user)
-    done = push(remote, place, folder, record, once=args.once, publishes=publishes, dry=args.dry_run)
+    remote = Remote(place.eval_dir, args.remote, args.branch or job.branch, host)
+    done = push(remote, place, folder, record, job, once=args.once, publishes=publishes, dry=args.dry_run)
     if record.header.mode == "main" and not args.dry_run and (told := drop_old_runs(remote, clock.now())):
         print(told)
     if done.commit is not None and job.outputs is not None:
@@ -390,9 +389,10 @@ def add_waive(commands: Commands) -> None:
 
 def run_waive(args: argparse.Namespace) -> int:
     """Run the command."""
-    job = _job(args, os.environ)
-    if job.host != "github" or not job.run:
-        raise RecallError("waive: this is not a job of a workflow of GitHub, which alone says who has approved it")
+    host = _host(args)
+    job = host.job
+    if not job.run:
+        raise RecallError("waive: this is not a job of a workflow, whose host says who has approved it")
     place = place_of(args)
     folder = place.artifacts.find(args.run_name)
     record = read_journal(folder)
@@ -404,8 +404,10 @@ def run_waive(args: argparse.Namespace) -> int:
     if not cases:
         why = blocking(record, card, blocks, record.header.allowed) or ["it does not block"]
         raise RecallError(f"{folder.name}: there is nothing to waive: {'; '.join(why)}")
-    with closing(_github(args, job)) as host:
-        approvals = host.approvals(job.run, args.environment)
+    with closing(_client(args, host)) as client:
+        if not isinstance(client, Approvals):
+            raise _unsupported(host, "approvals")
+        approvals = client.approvals(job.run, args.environment)
     if not approvals:
         raise RecallError(
             f"--environment: nobody has approved this run for `{args.environment}`; give the environment required"
@@ -419,7 +421,7 @@ def run_waive(args: argparse.Namespace) -> int:
         return 0
     with Journal.continued(folder) as journal:
         journal.waive(waiver)
-    finish.write_scorecard(place, folder, record._replace(waiver=waiver), card._replace(waiver=waiver))
+    finish.write_scorecard(place, folder, record._replace(waiver=waiver), card._replace(waiver=waiver), job)
     print(f"{folder.name}: {by} has waived {names}")
     return 0
 
@@ -451,19 +453,20 @@ def add_fetch(commands: Commands) -> None:
 
 def run_fetch(args: argparse.Namespace) -> int:
     """Run the command."""
-    place, job = place_of(args), known_job(os.environ, number=args.pr)
-    user = "oauth2" if job.host == "gitlab" else "x-access-token"
-    remote = Remote(place.eval_dir, args.remote, job.branch or "HEAD", job.token, job.server, user)
-    if job.number is None:
+    place, host = place_of(args), registry().host(os.environ)
+    job = NO_JOB if host is None else host.job.intact
+    number = args.pr or job.number
+    remote = Remote(place.eval_dir, args.remote, job.branch or "HEAD", host)
+    if number is None:
         print(f"{REFS}*: {plural(remote.fetch_all(REFS), 'pull request')} with recordings")
         return 0
-    commit = remote.fetch_ref(ref_of(job.number))
-    print(f"{ref_of(job.number)}: {f'fetched ({commit[:12]})' if commit else 'not there: nothing was recorded yet'}")
+    commit = remote.fetch_ref(ref_of(number))
+    print(f"{ref_of(number)}: {f'fetched ({commit[:12]})' if commit else 'not there: nothing was recorded yet'}")
     if commit and args.to is not None:
         with tempfile.TemporaryDirectory() as scratch:
             # What a later run has recorded of a case takes the place of what an earlier one has.
-            for folder in runs_of(place, job.number, Path(scratch)).recordings:
+            for folder in runs_of(place, number, Path(scratch)).recordings:
                 if not args.to.exists():
-                    make_ignored(args.to, f"# What `recall ci fetch` has copied from {ref_of(job.number)}.\n")
+                    make_ignored(args.to, f"# What `recall ci fetch` has copied from {ref_of(number)}.\n")
                 shutil.copytree(folder, args.to, dirs_exist_ok=True)
     return 0

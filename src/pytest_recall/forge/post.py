@@ -25,7 +25,7 @@ from pytest_recall.forge.comment import (
     remembered,
     same,
 )
-from pytest_recall.forge.hosts import Comment, Host, Issue, Tracker
+from pytest_recall.forge.host import Comment, HostClient, Issue, Tracker
 
 SHOWN = 50
 """Cases that a list names at the most."""
@@ -67,7 +67,7 @@ class Posting(NamedTuple):
         return page(first, text, foot, rest=rest, limit=LIMIT, links=self.links)
 
 
-def comment(host: Host, number: int, name: str, body: str, *, dry: bool = False) -> str:
+def comment(host: HostClient, number: int, name: str, body: str, *, dry: bool = False) -> str:
     """Make `body` the one comment called `name` on a pull request or an issue; return what was done.
 
     Of several, which runs at the same time may have written, the oldest stays. A comment of someone else is no
@@ -91,7 +91,7 @@ def comment(host: Host, number: int, name: str, body: str, *, dry: bool = False)
     return _keep_first(host, number, found, body)
 
 
-def _keep_first(host: Host, number: int, found: Sequence[Comment], body: str) -> str:
+def _keep_first(host: HostClient, number: int, found: Sequence[Comment], body: str) -> str:
     first, *others = found
     if not same(first.body, body):
         host.edit_comment(number, first.id, body)

@@ -20,13 +20,14 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import CASSETTES, FOLDER, Place
 from pytest_recall.files.git import Repository
 from pytest_recall.files.wording import listed, one_line, plural
+from pytest_recall.forge.host import Host
 from pytest_recall.replay.cassette_file import read_header
 from pytest_recall.replay.cassette_library import Library
 from pytest_recall.replay.run_recordings import files_of_runs, library_of_runs, pack, without_secrets, write_packed
 from pytest_recall.runs import finish
 from pytest_recall.runs.base import default_branch
-from pytest_recall.runs.ci import job_of
 from pytest_recall.runs.evidence import RECORDINGS, REFS, RUNS, ref_of
+from pytest_recall.runs.job import Job
 from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.schedule.events import events_of
 from pytest_recall.schedule.run_file import stem_of, write_run_file
@@ -51,17 +52,19 @@ class Remote:
 
     Raises RecallError if there is none.
 
-    A `token` for `server` is given to git in its environment, so that neither a command line nor a file has it;
-    `user` is whom the server expects beside it.
+    A token of the `host` is handed to git in its environment, so that neither a command line nor a file has it.
     """
 
-    def __init__(
-        self, folder: Path, remote: str, branch: str | None, token: str = "", server: str = "", user: str = ""
-    ) -> None:
-        self._folder, self._remote, self._token = folder, remote, token
+    def __init__(self, folder: Path, remote: str, branch: str | None, host: Host | None = None) -> None:
+        self._folder, self._remote, self._token = folder, remote, "" if host is None else host.token
         # In the environment names come before those of any configuration.
         names = {f"GIT_{role}_{what}": value for role in ROLES for what, value in (("NAME", AUTHOR), ("EMAIL", EMAIL))}
-        more = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **names, **_credentials(token, server, user)}
+        more = {
+            "GIT_TERMINAL_PROMPT": "0",
+            "LC_ALL": "C",
+            **names,
+            **_credentials(host),
+        }
         self._env = {**os.environ, **more}
         self.top = Path(self.git("rev-parse", "--show-toplevel"))
         is_shallow = self.git("rev-parse", "--is-shallow-repository") == "true"
@@ -228,12 +231,12 @@ def _cause(said: str) -> str:
     return one_line(telling[0] if telling else " ".join(lines), 300)
 
 
-def _credentials(token: str, server: str, user: str) -> Mapping[str, str]:
+def _credentials(host: Host | None) -> Mapping[str, str]:
     """Return git's environment with a header for the server, in place of one that a checkout has left."""
-    if not token or not server.startswith(("http://", "https://")):
+    if host is None or not host.token or not host.server.startswith(("http://", "https://")):
         return {}
-    key = f"http.{server.rstrip('/')}/.extraheader"
-    basic = base64.b64encode(f"{user}:{token}".encode()).decode("ascii")
+    key = f"http.{host.server.rstrip('/')}/.extraheader"
+    basic = base64.b64encode(f"{host.user}:{host.token}".encode()).decode("ascii")
     given = [(key, ""), (key, f"AUTHORIZATION: basic {basic}")]  # The empty one forgets those before it.
     settings = {f"GIT_CONFIG_KEY_{number}": name for number, (name, _) in enumerate(given)}
     settings |= {f"GIT_CONFIG_VALUE_{number}": value for number, (_, value) in enumerate(given)}
@@ -258,6 +261,7 @@ def push(
     place: Place,
     run: Path,
     record: Record,
+    job: Job,
     *,
     once: bool = False,
     publishes: bool = True,
@@ -276,9 +280,9 @@ def push(
     line = f"{TRAILER}: {run.name} {_digest(run)} "
     recordings = _missing_of_main(place, record) if publishes else {}
     decided = [one.path.name for one in files_of_runs(place)] if publishes and _knows_main(record) else []
-    default = default_branch(Repository(place.root), os.environ) or remote.branch
+    default = default_branch(Repository(place.root), job) or remote.branch
     # A pull request is on another branch, also where nobody knows which is the default one.
-    folds = job_of(os.environ).number is None and remote.branch == default
+    folds = job.number is None and remote.branch == default
     if not folds and recordings:
         held = library_of_runs(place)
         recordings = {
@@ -293,14 +297,14 @@ def push(
         tip = remote.tip()
         if once and (others := remote.last_of_others(tip)) != tip:
             # A job that runs again has no other commit to report on than the one that it has pushed before.
-            own = tip if others == job_of(os.environ).commit else None
+            own = tip if others == job.commit else None
             return Pushed(own, f"the newest commit of {remote.branch} is eval-bot's own; nothing was pushed")
         applied = max((int(number) for number in remote.lines(tip, line) if number.isdecimal()), default=0)
         if applied and applied >= len(record.trials) and record.waiver is None:
             return Pushed(None, f"{run.name}: already in the state of {remote.branch}")
         with remote.worktree(tip) as tree:
             there, folder = Place(tree, tree / inside), _folder_of_recordings(place)
-            rows = _apply(there, run, record, applied, recordings, decided, recorded_in=folder, folds=folds)
+            rows = _apply(there, run, record, job, applied, recordings, decided, recorded_in=folder, folds=folds)
             message = f"Update the eval schedule\n\n{_counts(record, rows)}\n\n{line}{len(record.trials)}"
             commit = remote.commit(tree, inside.as_posix(), FOLDER, message)
             if commit is None:
@@ -401,6 +405,7 @@ def _apply(
     place: Place,
     run: Path,
     record: Record,
+    job: Job,
     applied: int,
     recordings: Mapping[str, Path],
     decided: Collection[str],
@@ -423,7 +428,7 @@ def _apply(
     elif recordings:
         content = pack(recorded_in, recordings.values(), datetime.fromisoformat(record.header.started))
         write_packed(place.run_files, stem_of(events_of(record.header, (), 0)), content)
-    return len(finish.apply(place, run, record, folds=folds, applied=applied, shared_at="HEAD") or ())
+    return len(finish.apply(place, run, record, job=job, folds=folds, applied=applied, shared_at="HEAD") or ())
 
 
 def _counts(record: Record, rows: int) -> str:

@@ -26,6 +26,7 @@ from pytest_recall.cli.common import (
     command,
     dollars,
     duration,
+    job_here,
     place_of,
     placeless,
     print_forms,
@@ -365,7 +366,7 @@ def _take(args: argparse.Namespace, place: Place, folder: Path, record: Record) 
         news = append_grades(folder, given, clock.now().isoformat(timespec="seconds"))
         card = finish.scorecard(record, place, folder)
         newest = place.artifacts.runs()[-1:] == [folder]
-        finish.write_scorecard(place, folder, record, card, newest=newest)
+        finish.write_scorecard(place, folder, record, card, job_here(), newest=newest)
     print(f"{args.graded}: {plural(len(given), 'grade')}, {news} of them new")
     graded = ["nothing is graded yet"] if card.regraded is None else terminal_body(regraded_section(card.regraded))
     print("\n".join(graded))

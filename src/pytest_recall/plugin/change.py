@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from dataclasses import replace
@@ -11,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from pytest_recall.files.disk import read_text
 from pytest_recall.plugin import options
+from pytest_recall.plugin.extensions import job_of
 from pytest_recall.plugin.known_change import KnownChange
 from pytest_recall.results import sentences
 from pytest_recall.runs.base import NO_BASE, base_of, held_to, targets
-from pytest_recall.runs.ci import known_job
 from pytest_recall.runs.evidence import BASE_RECORDINGS, RECORDINGS, runs_of
 
 if TYPE_CHECKING:
@@ -44,11 +43,11 @@ def change_of(
 
     A run that is resumed has chosen its cases, so that nothing is replayed for it.
     """
-    job = known_job(os.environ)
+    job = job_of(config).intact
     if config.option.collectonly:
         return KnownChange(NO_BASE, rubric, recording, job)
     refs = targets(config.option.recall_base, job)
-    base = base_of(place, refs, os.environ)
+    base = base_of(place, refs, job)
     if not recording.requests:  # What varies is compared by the rubric of the working tree.
         rubric, base = held_to(rubric, base)
     if (more := config.option.recall_dry_run_ignoring) is not None:
@@ -104,5 +103,5 @@ def planned(config: pytest.Config, plan: Plan, change: KnownChange) -> Plan:
     job = change.job
     is_check = bool(job.run) and job.number is not None
     publishes = not job.public or plan.rubric.publish_answers
-    keeps = change.recording.of_change and is_check and not job.fork and job.host == "github" and publishes
+    keeps = change.recording.of_change and is_check and not job.fork and job.keeps_recordings and publishes
     return replace(plan, is_fork=job.fork, is_check=is_check, keeps_recordings=keeps).choosing()

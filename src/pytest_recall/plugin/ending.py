@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -17,6 +16,7 @@ from pytest_recall.files.errors import RecallError, sentence_of
 from pytest_recall.files.eval_directory import relative
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.plugin import judging, portion, unrecorded
+from pytest_recall.plugin.extensions import job_of
 from pytest_recall.plugin.options import spelled
 from pytest_recall.plugin.pytest_internals import is_terminal_reporter
 from pytest_recall.plugin.stash import CASSETTES
@@ -31,7 +31,7 @@ from pytest_recall.results.standing import informs
 from pytest_recall.results.stop_text import outage_line
 from pytest_recall.runs import finish
 from pytest_recall.runs.checkout import folds_here
-from pytest_recall.runs.ci import append_summary, job_of
+from pytest_recall.runs.job import NO_JOB, append_summary
 from pytest_recall.runs.plan import read_cases
 from pytest_recall.runs.resume import rest_of
 from pytest_recall.schedule.boxes import OF_CHANGE
@@ -59,6 +59,7 @@ class Ending:
 
     def __init__(self, run: Run) -> None:
         self._run = run
+        self._job = NO_JOB
         self._record: Record | None = None
         self._card: Scorecard | None = None
         self._state_line = ""
@@ -82,6 +83,7 @@ class Ending:
 
     def _finish(self, session: pytest.Session) -> None:
         run = self._run
+        self._job = job_of(session.config)
         names_judges = judging.note_asking(run, session)
         unrecorded.take(run)
         self._take_let_through()
@@ -341,7 +343,7 @@ class Ending:
         return RunStop("pytest", words) if words else RunStop("interrupted")
 
     def _write_state(self, folder: Path, record: Record) -> None:
-        folds = folds_here(self._run.plan.place, os.environ)
+        folds = folds_here(self._run.plan.place, self._job)
         name = finish.target(self._run.plan.place, folds=folds)
         if shard := record.header.shard:
             self._state_line = f"{name}: left alone by shard {shard}; `recall ci merge --apply` applies all of them"
@@ -350,7 +352,7 @@ class Ending:
             self._state_line = f"{name}: left alone, since you chose the cases; --recall-update writes it"
             return
         try:
-            changed = finish.apply(self._run.plan.place, folder, record, folds=folds) or {}
+            changed = finish.apply(self._run.plan.place, folder, record, job=self._job, folds=folds) or {}
             self._state_line = f"{name}: {plural(len(changed), 'row')} changed"
         except (OSError, RecallError) as error:
             place = self._run.plan.place
@@ -422,11 +424,11 @@ class Ending:
             self._card = finish.scorecard(record)
         self._card = finish.with_gates(self._card, self._run.plan.place, gates, self._run.plan.rubric, record)
         try:
-            page = finish.write_scorecard(self._run.plan.place, folder, record, self._card)
+            page = finish.write_scorecard(self._run.plan.place, folder, record, self._card, self._job)
         except OSError as error:
             self._run.log.problems.append(f"scorecard: not written ({error.strerror})")
             return
-        if (summary := job_of(os.environ).summary) is not None:
+        if (summary := self._job.summary) is not None:
             try:
                 append_summary(summary, page)
             except OSError as error:
@@ -466,7 +468,7 @@ class Ending:
             reporter.line(looped_line(self._run.money.looped))
         if verbosity > -2 and self._run.journal is not None:
             reporter.line(f"details: {self._run.plan.place.name(self._run.journal.folder)}/scorecard.md")
-        if (job := job_of(os.environ)).annotates:
+        if (job := self._job).annotates:
             below = finish.within(job, self._run.plan.place.root)
             for line in annotation_lines(self._record.header, self._card, below):
                 reporter.line(line)

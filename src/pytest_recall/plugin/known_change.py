@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
     from pytest_recall.plugin.recording import Recording
     from pytest_recall.runs.base import Base
-    from pytest_recall.runs.ci import CiJob
+    from pytest_recall.runs.job import Job
     from pytest_recall.schedule.changes import Changes
 
 
@@ -22,7 +22,7 @@ class KnownChange(NamedTuple):
     """The settings that it is held to."""
     recording: Recording
     """How the run records or replays."""
-    job: CiJob
+    job: Job
     """That of CI, as far as the environment tells of one."""
     affects: Changes | None = None
     """What a replay of all cases found; None without one."""

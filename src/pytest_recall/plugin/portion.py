@@ -81,9 +81,10 @@ def resumed(config: pytest.Config, place: Place) -> Resumed | None:
     header = record.header
     if header.merged:
         raise RecallError(f"--recall-resume: {header.run} was joined from shards; resume the shard that was cut off")
+    from pytest_recall.plugin.extensions import job_of
     from pytest_recall.runs.checkout import head_of
 
-    branch = head_of(place.root, os.environ)[1]
+    branch = head_of(place.root, job_of(config))[1]
     if branch and header.branch and branch != header.branch:
         # Its first trials are in a run file of that branch, which a merge would count a second time.
         raise RecallError(

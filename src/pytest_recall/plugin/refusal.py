@@ -38,9 +38,10 @@ def leave_page(config: Any, error: BaseException) -> None:
     only = ("collectonly", "recall_dry_run", "help", "version", "showfixtures", "setupplan", "setuponly")
     if not os.environ.get("CI") or hasattr(config, "workerinput") or any(getattr(option, one, None) for one in only):
         return
+    from pytest_recall.plugin.extensions import job_of
     from pytest_recall.plugin.options import place_of
     from pytest_recall.results.scorecard_markdown import refusal
-    from pytest_recall.runs.ci import append_summary, job_of
+    from pytest_recall.runs.job import append_summary
 
     with suppress(RecallError, OSError):
         place = place_of(config)
@@ -48,7 +49,7 @@ def leave_page(config: Any, error: BaseException) -> None:
             return
         page = refusal(_sentences(config, error))
         place.artifacts.write("scorecard.md", page)
-        if (summary := job_of(os.environ).summary) is not None:
+        if (summary := job_of(config).summary) is not None:
             append_summary(summary, page)
 
 

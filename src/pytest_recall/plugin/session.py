@@ -308,6 +308,7 @@ class Run:
         self.amended = False
         now = clock.now()
         artifacts = self.plan.place.artifacts
+        from pytest_recall.plugin.extensions import job_of
         from pytest_recall.runs.checkout import checkout_of
 
         try:
@@ -320,7 +321,13 @@ class Run:
                 return
             check_link(self.plan.place.state, self.plan.place.run_files)  # They are written when all has been paid for.
             plan = self.plan
-            checkout = checkout_of(plan.place, plan.base, plan.before.values(), os.environ)
+            checkout = checkout_of(
+                plan.place,
+                plan.base,
+                plan.before.values(),
+                job_of(self.config),
+                untracked=not os.environ.get("CI"),
+            )
             self.plan = replace(plan, checkout=checkout)
             folder = artifacts.new_run(now)
             self.journal = Journal(folder, self.plan.header(folder.name, now.isoformat(timespec="seconds")))

@@ -82,10 +82,11 @@ def begin_run(
     from pytest_recall.cases.settings_file import read_settings
     from pytest_recall.plugin import portion
     from pytest_recall.plugin.change import change_of, planned
+    from pytest_recall.plugin.extensions import job_of, registry_of
     from pytest_recall.plugin.memories import read_source
     from pytest_recall.runs.affordable import within_budget
     from pytest_recall.runs.checkout import check_state, head_of
-    from pytest_recall.runs.context import resolve
+    from pytest_recall.runs.context import resolve, today_in
     from pytest_recall.runs.evidence import RECORDINGS
     from pytest_recall.runs.plan import check_names, make_plan
     from pytest_recall.runs.resume import rest_of
@@ -93,6 +94,7 @@ def begin_run(
     with usage_errors():
         _check_selectors(config)
         place = place_of(config)
+        job = job_of(config)
         rubric = read_settings(place.rubric, place.name(place.rubric))
         names: tuple[str, ...] = ()
         if rubric.baselines or config.option.recall_baselines is not None:
@@ -103,8 +105,8 @@ def begin_run(
         recording = recording or recording_options(config)
         if kept is not None:
             recording = recording.as_begun(kept.record.header.recording_facts, place)
-        context = resolve(options.command_line(config), os.environ, rubric, today(config))
-        check_state(place, os.environ)
+        context = resolve(options.command_line(config), job, rubric, today_in(os.environ, today(config)))
+        check_state(place)
         change = change_of(config, place, rubric, context, recording, paths, is_resumed=kept is not None)
         recorded = change.recording
         if change.job.fork and not config.option.collectonly:  # It has no keys, whatever it was asked for.
@@ -126,7 +128,7 @@ def begin_run(
             base=change.base,
             changes=change.affects,
             earlier=change.earlier.events,
-            commit=head_of(place.root, os.environ)[0],
+            commit=head_of(place.root, job)[0],
             today=today(config),
         )
         if config.option.recall_dry_run_of:
@@ -151,7 +153,7 @@ def begin_run(
     with usage_errors():
         plan = replace(plan, rest=rest, budget=taken.budget)
         run.plan = within_budget(replace(plan, ledger=taken.ledger, early=taken.early))
-    run.log.note(*change.notes)
+    run.log.note(*change.notes, *map(str, registry_of(config).left_out))
     begin_recording(run, taken)
     return run
 
@@ -159,16 +161,16 @@ def begin_run(
 def _on_branch(config: pytest.Config, place: Place, recording: Recording) -> Recording:
     """Return how to record in this checkout: on a branch into a folder that becomes a file of the run's own."""
     records = recording.mode in ("record", "missing") and not recording.folder and not config.option.collectonly
+    from pytest_recall.plugin.extensions import job_of
     from pytest_recall.runs.checkout import folds_here, head_of
 
-    if not records or folds_here(place, os.environ):
+    job = job_of(config)
+    if not records or folds_here(place, job):
         return recording
     from pytest_recall.replay import run_recordings
 
     check_writable(config, place.artifacts.folder, place.name(place.artifacts.folder))
-    return recording.on_branch(
-        run_recordings.recording_folder(place, head_of(place.root, os.environ)[1], recording.run)
-    )
+    return recording.on_branch(run_recordings.recording_folder(place, head_of(place.root, job)[1], recording.run))
 
 
 def begin_recording(run: Run, recording: Recording) -> None:

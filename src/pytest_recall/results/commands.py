@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from pathlib import Path
 
 from pytest_recall.cases.case_file import CaseFile, check_unique
@@ -17,6 +16,7 @@ from pytest_recall.cli.common import (
     case_paths,
     command,
     counted,
+    job_here,
     journals,
     place_of,
     print_report,
@@ -79,13 +79,12 @@ def run_score(args: argparse.Namespace) -> int:
     from pytest_recall.results import scorecard_text
     from pytest_recall.results.scorecard import blocking, waivable
     from pytest_recall.runs import finish
-    from pytest_recall.runs.ci import job_of
 
     place = place_of(args, args.run_name)
     if args.observed:
         return _observed(place, args)
     folder = place.artifacts.find(args.run_name)
-    record = read_journal(folder)
+    record, job = read_journal(folder), job_here()
     rubric = read_settings(place.rubric, place.name(place.rubric))
     card = finish.scorecard(record, place, folder)
     gates = finish.gates_of_run(place, case_paths(place, args), record, rubric)
@@ -94,7 +93,7 @@ def run_score(args: argparse.Namespace) -> int:
         print(json.dumps(scorecard_text.as_json(record, card), indent=2, ensure_ascii=False))
     else:
         print(
-            scorecard_text.markdown(record, card, finish.links(job_of(os.environ), place.root))
+            scorecard_text.markdown(record, card, finish.links(job, place.root))
             if args.markdown
             else "\n".join(scorecard_text.terminal(record, card, args.verbose))
         )
@@ -103,7 +102,7 @@ def run_score(args: argparse.Namespace) -> int:
     why = blocking(record, card, blocks, record.header.allowed)
     if why:
         say(f"this run blocks: {'; '.join(why)}")
-    if waivable(record, card, blocks, record.header.allowed) and (outputs := job_of(os.environ).outputs) is not None:
+    if waivable(record, card, blocks, record.header.allowed) and (outputs := job.outputs) is not None:
         with outputs.open("a", encoding="utf-8") as file:
             file.write("waivable=true\n")
     return int(bool(why))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, place_of
+from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, job_here, place_of
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import plural
 from pytest_recall.replay.commands.listing import add_folder, library_of
@@ -124,7 +123,6 @@ def view_of(args: argparse.Namespace) -> View:
     from pytest_recall.files.git import subject_of
     from pytest_recall.files.sections import report_lines
     from pytest_recall.results.report_page import memories_page, run_page
-    from pytest_recall.runs.ci import job_of
     from pytest_recall.runs.finish import commit_page, links
     from pytest_recall.runs.report_files import ReportSources, report
 
@@ -149,7 +147,7 @@ def view_of(args: argparse.Namespace) -> View:
         place=place, case_files=tuple(case_paths(place, args)), library=library_of(place, args), today=context.date
     )
     found = report(folder, sources, bases[0] if bases else None)
-    job = job_of(os.environ)
+    job = job_here()
     where, on_web = place.name(folder / JOURNAL), links(job, place.root)
     commit = found.record.header.commit
     origin = run_page.RunOrigin(place.root.name, subject_of(place.root, commit), commit_page(job, commit))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from difflib import unified_diff
@@ -297,7 +296,7 @@ def _state(place: Place, events: Events, *, folds: bool) -> dict[Path, tuple[str
     if not folds:
         return {place.run_files / f"{name_of(events)}{SUFFIX}": ("", run_file_text(events, current(place).rows))}
     state = read_state(place.state, place.name(place.state))
-    named = {**of_this_branch(place, unfolded(place, state), os.environ), name_of(events): events}
+    named = {**of_this_branch(place, unfolded(place, state)), name_of(events): events}
     waiting = fold_unanswered(state.unanswered, named)
     folded = sorted({*state.folded, *named})
     behind = fold_behind(state.behind, named)

@@ -17,7 +17,7 @@ from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError, sentence_of
 from pytest_recall.files.eval_directory import Place, is_case_file
 from pytest_recall.files.git import NoBaseError, Repository, is_repository
-from pytest_recall.runs.ci import CiJob, job_of
+from pytest_recall.runs.job import Job
 from pytest_recall.schedule.state import committed_state
 from pytest_recall.trials.record import NotCompared
 from pytest_recall.trials.trial import Row
@@ -30,30 +30,30 @@ HELD = (
 what counts as an equal request. All others are its own."""
 
 
-def default_branch(repository: Repository, environ: Mapping[str, str]) -> str:
+def default_branch(repository: Repository, job: Job) -> str:
     """Return the name of the branch that changes are merged into; empty where nothing says which it is.
 
-    A job of GitHub's or GitLab's says so; else the remote does, whose branch a clone has as `origin/HEAD`.
+    A job says so; else the remote does, whose branch a clone has as `origin/HEAD`.
     """
-    return job_of(environ).default_branch or repository.default_branch()
+    return job.default_branch or repository.default_branch()
 
 
-def lacks_default(folder: Path, environ: Mapping[str, str]) -> bool:
+def lacks_default(folder: Path, job: Job) -> bool:
     """Whether nothing says which of the branches around `folder` is the default one, so that a run counts as one of it.
 
     A job of a pull request is on another, whichever that is.
     """
-    if job_of(environ).number is not None or not is_repository(folder, environ):
+    if job.number is not None or not is_repository(folder):
         return False
     try:
         repository = Repository(folder)
-        return _lacks(repository, default_branch(repository, environ), environ)
+        return _lacks(repository, default_branch(repository, job), job)
     except RecallError:  # Without git there is no branch.
         return False
 
 
-def _lacks(repository: Repository, default: str, environ: Mapping[str, str]) -> bool:
-    return not default and job_of(environ).number is None and len(repository.branches()) > 1
+def _lacks(repository: Repository, default: str, job: Job) -> bool:
+    return not default and job.number is None and len(repository.branches()) > 1
 
 
 class Base(NamedTuple):
@@ -84,7 +84,7 @@ class Base(NamedTuple):
 NO_BASE = Base()
 
 
-def targets(given: str | None, job: CiJob) -> tuple[str, ...]:
+def targets(given: str | None, job: Job) -> tuple[str, ...]:
     """Return the refs that a change is to be merged into, the first that is there counts; none where nothing says so.
 
     That is what the command line has `given`, else what the job says.
@@ -92,27 +92,27 @@ def targets(given: str | None, job: CiJob) -> tuple[str, ...]:
     return (given, f"origin/{given}") if given else job.base_refs
 
 
-def base_of(place: Place, refs: tuple[str, ...], env: Mapping[str, str]) -> Base:
+def base_of(place: Place, refs: tuple[str, ...], job: Job) -> Base:
     """Return the base of the checkout around `place`: where it left the first of `refs` that is there.
 
-    Without `refs` it is the default branch, and HEAD itself on that, and where nothing says which it is. On GitHub a
-    push to another branch is a change of what that branch was before: it has no base where that is not known, and the
-    settings that it brings apply. A ref that was named and cannot be found is `not_compared`; without git, without a
-    commit, and where the clone lacks the default branch there is no base. Raises RecallError for a state or a rubric
-    at the base that cannot be read.
+    Without `refs` it is the default branch, and HEAD itself on that, and where nothing says which it is. A push to
+    another branch, of a job that says so, is a change of what that branch was before: it has no base where that is not
+    known, and the settings that it brings apply. A ref that was named and cannot be found is `not_compared`; without
+    git, without a commit, and where the clone lacks the default branch there is no base. Raises RecallError for a state
+    or a rubric at the base that cannot be read.
     """
-    if not is_repository(place.root, env):
+    if not is_repository(place.root):
         return Base(refs[0], not_compared=NotCompared("no-repository")) if refs else NO_BASE
     try:
         repository = Repository(place.root)
-        name = default_branch(repository, env)
-        lacks_default = _lacks(repository, name, env)
+        name = default_branch(repository, job)
+        lacks_default = _lacks(repository, name, job)
     except RecallError as error:
         return Base(refs[0], not_compared=NotCompared("git", str(error)), is_change=True) if refs else NO_BASE
-    return _base_in(repository, place, refs, name, env)._replace(lacks_default=lacks_default)
+    return _base_in(repository, place, refs, name, job)._replace(lacks_default=lacks_default)
 
 
-def _base_in(repository: Repository, place: Place, refs: tuple[str, ...], name: str, env: Mapping[str, str]) -> Base:
+def _base_in(repository: Repository, place: Place, refs: tuple[str, ...], name: str, job: Job) -> Base:
     """Return the base in a repository whose default branch is `name`."""
     named = bool(refs)
     try:
@@ -123,7 +123,6 @@ def _base_in(repository: Repository, place: Place, refs: tuple[str, ...], name: 
             default = repository.first_of((f"origin/{name}", name))
             if not head or not default:
                 return NO_BASE
-            job = job_of(env)
             if here and job.pushed == here:
                 if not job.before:
                     return NO_BASE

@@ -11,7 +11,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.git import Repository, checked_out, committed, is_repository
 from pytest_recall.runs.base import Base, default_branch
-from pytest_recall.runs.ci import job_of, known_job
+from pytest_recall.runs.job import Job
 from pytest_recall.schedule.events import Events
 from pytest_recall.schedule.run_file import SUFFIX, runs_not_held
 from pytest_recall.schedule.state import committed_state, day_of, is_remembered
@@ -33,37 +33,36 @@ class Checkout(NamedTuple):
 UNKNOWN = Checkout()
 
 
-def head_of(folder: Path, environ: Mapping[str, str]) -> tuple[str, str]:
+def head_of(folder: Path, job: Job) -> tuple[str, str]:
     """Return the commit that is checked out in a folder, and its branch; empty where that is not known.
 
     A job often has a commit alone, and says of which branch or tag it is.
     """
-    commit, branch = checked_out(folder, environ)
-    return commit, branch or (job_of(environ).ref if commit else "")
+    commit, branch = checked_out(folder)
+    return commit, branch or (job.ref if commit else "")
 
 
-def folds_here(place: Place, environ: Mapping[str, str]) -> bool:
+def folds_here(place: Place, job: Job) -> bool:
     """Whether a run in this checkout is folded into the rows of the state, and writes no run file.
 
     So on the default branch, without git, and where one cannot tell the branch, or which is the default one. A job of a
     pull request is on another branch, whatever is checked out.
     """
-    if not is_repository(place.root, environ):
+    if not is_repository(place.root):
         return True
-    job = known_job(environ)
-    if job.number is not None:
+    if job.intact.number is not None:
         return False
-    branch = head_of(place.root, environ)[1]
-    default = default_branch(Repository(place.root), environ)
+    branch = head_of(place.root, job)[1]
+    default = default_branch(Repository(place.root), job)
     return not branch or not default or branch == default
 
 
-def of_this_branch(place: Place, waiting: Mapping[str, Events], environ: Mapping[str, str]) -> dict[str, Events]:
+def of_this_branch(place: Place, waiting: Mapping[str, Events]) -> dict[str, Events]:
     """Return those of the run files that a fold takes: those that git knows, so that a merge has brought them.
 
     A file that git does not know came along from another branch that was checked out before.
     """
-    if not waiting or not is_repository(place.root, environ):
+    if not waiting or not is_repository(place.root):
         return dict(waiting)
     try:
         known = Repository(place.root).tracked(place.run_files)
@@ -72,9 +71,9 @@ def of_this_branch(place: Place, waiting: Mapping[str, Events], environ: Mapping
     return {name: one for name, one in waiting.items() if f"{name}{SUFFIX}" in known}
 
 
-def check_state(place: Place, environ: Mapping[str, str]) -> None:
+def check_state(place: Place) -> None:
     """Raise RecallError for a state that is gone from the working tree, though the commit has it."""
-    if place.state.exists() or not is_repository(place.root, environ):
+    if place.state.exists() or not is_repository(place.root):
         return
     try:
         known = committed(place.eval_dir, "HEAD", (place.state.name,), place.state.suffix)
@@ -88,27 +87,27 @@ def check_state(place: Place, environ: Mapping[str, str]) -> None:
         )
 
 
-def lost_names(place: Place, known: Collection[str], environ: Mapping[str, str]) -> list[str]:
+def lost_names(place: Place, known: Collection[str]) -> list[str]:
     """Return the runs that the state of the commit, or of one before a merge, holds, and that are not `known`."""
     found: set[str] = set()
-    for ref in ("HEAD", "HEAD^1", "HEAD^2") if is_repository(place.root, environ) else ():
+    for ref in ("HEAD", "HEAD^1", "HEAD^2") if is_repository(place.root) else ():
         with suppress(RecallError):
             files = committed(place.eval_dir, ref, (place.state.name,), place.state.suffix)
             found.update(parse_state(files.get(place.state.name, ""), ref).folded)
     return [name for name in runs_not_held(sorted(found), known) if is_remembered(day_of(name), known)]
 
 
-def shared_names(place: Place, environ: Mapping[str, str], ref: str = "") -> tuple[str, ...] | None:
+def shared_names(place: Place, job: Job, ref: str = "") -> tuple[str, ...] | None:
     """Return the names of the runs in the state that everyone has: at `ref`, else at the remote's default branch.
 
     Without a remote it is the one that is committed, and None without git. Where nothing says which is the default
     branch of a remote, nobody is known to have any.
     """
-    if not is_repository(place.root, environ):
+    if not is_repository(place.root):
         return None
     try:
         repository = Repository(place.root)
-        default = default_branch(repository, environ)
+        default = default_branch(repository, job)
         if not ref and not default and repository.has_remote():
             return ()
         ref = ref or repository.first_of((f"origin/{default}", "HEAD"))
@@ -118,20 +117,20 @@ def shared_names(place: Place, environ: Mapping[str, str], ref: str = "") -> tup
         return ()
 
 
-def checkout_of(place: Place, base: Base, rows: Iterable[Row], environ: Mapping[str, str]) -> Checkout:
+def checkout_of(place: Place, base: Base, rows: Iterable[Row], job: Job, *, untracked: bool = True) -> Checkout:
     """Return what is checked out around `place`, and which of the changes that `rows` name are in its history.
 
-    What runs write is no edit. In a job, which `CI` in `environ` tells, neither is a file that git does not know:
-    builds and caches leave those.
+    What runs write is no edit, and neither is a file that git does not know, unless `untracked`: in CI builds and
+    caches leave those.
     """
-    commit, branch = head_of(place.root, environ)
-    if not commit or not is_repository(place.root, environ):
+    commit, branch = head_of(place.root, job)
+    if not commit or not is_repository(place.root):
         return UNKNOWN
     known = Checkout(commit, branch)
     try:
         repository = Repository(place.root)
         written = (place.state, place.run_files, place.cassettes, place.artifacts.folder)
-        known = known._replace(uncommitted=repository.uncommitted(written, untracked=not environ.get("CI")))
+        known = known._replace(uncommitted=repository.uncommitted(written, untracked=untracked))
         if base.commit and base.commit != commit:
             known = known._replace(commits=repository.commits_between(base.commit, commit))
         named = dict.fromkeys(change for row in rows for change in row.touched)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from pytest_recall.cases.case_file import CaseFile, check_unique
-from pytest_recall.cli.common import Commands, add_files, case_paths, command, names, place_of
+from pytest_recall.cli.common import Commands, add_files, case_paths, command, job_here, names, place_of
 from pytest_recall.files import clock
 from pytest_recall.files.disk import locked, write_all
 from pytest_recall.files.errors import RecallError
@@ -86,7 +86,7 @@ def run_accept(args: argparse.Namespace) -> int:
         check_unique(files)
         record = read_journal(folder)
         Filters(scenarios=args.scenarios).check([trial.scenario for trial in record.trials], ())
-        done = accepted(place, record, files, asked, folds=folds_here(place, os.environ))
+        done = accepted(place, record, files, asked, folds=folds_here(place, job_here()))
         if not args.dry_run:
             write_all(done.contents)
     for told in (*done.left, *done.notes):
@@ -126,13 +126,13 @@ def add_merge(commands: Commands) -> None:
 
 def run_merge(args: argparse.Namespace) -> int:
     """Run the command."""
-    place = place_of(args)
-    done = merge(place, args.runs, args.out, clock.now())
+    place, job = place_of(args), job_here()
+    done = merge(place, args.runs, args.out, clock.now(), job)
     print("\n".join(scorecard_text.terminal(done.record, done.card)))
     for note in done.notes:
         print(note)
     print(f"details: {place.name(done.folder)}/scorecard.md")
     if args.apply:
         check_writes(done.record, done.folder, explicit=args.explicit)
-        apply_run(place, done.folder, done.record)
+        apply_run(place, done.folder, done.record, job)
     return 2 if done.record.header.lost else 0

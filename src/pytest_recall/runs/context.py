@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pytest_recall.cases.settings import MODES, Mode, Settings
 from pytest_recall.files.errors import RecallError, nearest
-from pytest_recall.runs.ci import job_of
+from pytest_recall.runs.job import Job
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,16 +76,15 @@ class Context(NamedTuple):
     model: str | None
 
 
-def resolve(asked: CommandLine, env: Mapping[str, str], rubric: Settings, today: date) -> Context:
-    """Return the context: the command line first, then the environment; the model may be the rubric's.
+def resolve(asked: CommandLine, job: Job, rubric: Settings, today: date) -> Context:
+    """Return the context: the command line first, then the job; the model may be the rubric's.
 
-    `today` is the caller's date in UTC. Without a seed the pull request's number is the
+    `today` is the date where the command line names none. Without a seed the pull request's number is the
     seed, so that each push to it draws the same new cases; without one, the date is.
     Raises RecallError for a value that is not one.
     """
-    job = job_of(env)
     pr = asked.pr or (None if job.number is None else str(job.number))
-    day = parse_date(asked.date) if asked.date else today_in(env, today)
+    day = parse_date(asked.date) if asked.date else today
     mode: Mode = "pr"
     if asked.mode is not None:
         mode = parse_mode(asked.mode)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 from pathlib import Path
@@ -16,7 +15,7 @@ from pytest_recall.results import scorecard_text
 from pytest_recall.results.regressions import BY_PEOPLE
 from pytest_recall.results.scorecard import Scorecard, summarize
 from pytest_recall.runs.checkout import folds_here, head_of, of_this_branch, shared_names
-from pytest_recall.runs.ci import CiJob, job_of
+from pytest_recall.runs.job import NO_JOB, Job
 from pytest_recall.schedule.boxes import quarantine_of
 from pytest_recall.schedule.events import Events, events_of, fold_events, waiver_of
 from pytest_recall.schedule.run_file import name_of, run_files, trials_known, write_run_file
@@ -136,30 +135,30 @@ def _gradings(run: Path) -> Mapping[str, Grading]:
     return read_grades(run)
 
 
-def links(job: CiJob, root: Path) -> str:
+def links(job: Job, root: Path) -> str:
     """Return the address below which the files of `root` stand at the commit of a job; empty if none is known."""
     below = within(job, root)
     return f"{job.files_url}/{quote(below)}" if below and job.files_url else job.files_url
 
 
-def commit_page(job: CiJob, commit: str) -> str:
+def commit_page(job: Job, commit: str) -> str:
     """Return the page of a commit of the repository of a job; empty if none is known."""
     return f"{job.commits_url}/{commit}" if commit and job.commits_url else ""
 
 
-def within(job: CiJob, root: Path) -> str:
+def within(job: Job, root: Path) -> str:
     """Return the folder of the repository that `root` is; empty for the repository itself, or where it is unknown."""
     below = relative(root, job.workspace) if job.workspace else "."
     return "" if below == "." or below.startswith(("/", "..")) else below
 
 
-def write_scorecard(place: Place, run: Path, record: Record, card: Scorecard, *, newest: bool = True) -> str:
+def write_scorecard(place: Place, run: Path, record: Record, card: Scorecard, job: Job, *, newest: bool = True) -> str:
     """Write scorecard.md and scorecard.json of a run, and copies if it is the `newest`; return the former.
 
     Raises OSError.
     """
     texts = {
-        "scorecard.md": scorecard_text.markdown(record, card, links(job_of(os.environ), place.root)),
+        "scorecard.md": scorecard_text.markdown(record, card, links(job, place.root)),
         "scorecard.json": json.dumps(scorecard_text.as_json(record, card), indent=2, ensure_ascii=False) + "\n",
     }
     for name, text in texts.items():
@@ -174,6 +173,7 @@ def apply(
     run: Path,
     record: Record | None = None,
     *,
+    job: Job = NO_JOB,
     folds: bool | None = None,
     applied: int | None = None,
     write: bool = True,
@@ -190,7 +190,7 @@ def apply(
     """
     with locked(place.lock):
         record = record or read_journal(run)
-        folds = folds_here(place, os.environ) if folds is None else folds
+        folds = folds_here(place, job) if folds is None else folds
         state = read_state(place.state, place.name(place.state))
         waiting = unfolded(place, state)
         before = with_events(state, waiting)
@@ -211,9 +211,9 @@ def apply(
         if not events.verdicts and not fold_events(before.rows, named) and not events.unanswered and not events.behind:
             named = {}  # It only touches what it has touched before.
         named |= {} if waived is None else {name_of(waived): waived}
-        waiting = of_this_branch(place, waiting, os.environ) if folds else waiting
+        waiting = of_this_branch(place, waiting) if folds else waiting
         if folds and write:
-            fold(place, state, {**waiting, **named}, shared_names(place, os.environ, shared_at))
+            fold(place, state, {**waiting, **named}, shared_names(place, job, shared_at))
         elif write:
             for one in named.values():
                 write_run_file(place.run_files, one, before.rows)
@@ -243,20 +243,19 @@ def _later_verdicts(run: Path, header: Header, known: Collection[str]) -> set[st
     return found
 
 
-def target(place: Place, *, folds: bool | None = None) -> str:
-    """Return what a run in this checkout writes into, as messages name it; it may be known whether that `folds`."""
-    folds = folds_here(place, os.environ) if folds is None else folds
+def target(place: Place, *, folds: bool) -> str:
+    """Return what a run writes into, as messages name it, in a checkout that `folds` or not."""
     return place.name(place.state if folds else place.run_files)
 
 
-def lacking(place: Place, environ: Mapping[str, str]) -> list[tuple[Path, Record]]:
+def lacking(place: Place, job: Job) -> list[tuple[Path, Record]]:
     """Return the runs of this checkout on the branch that is checked out which the state does not hold as a whole.
 
     Those that move no box are left out, and those of days that the state no longer names. Raises RecallError.
     """
     state = read_state(place.state, place.name(place.state))
     known = {*state.folded, *run_files(place.run_files)}
-    branch = head_of(place.root, environ)[1]
+    branch = head_of(place.root, job)[1]
     found = []
     for folder in place.artifacts.runs():
         record = read_journal(folder)

@@ -11,6 +11,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.results.scorecard import Scorecard
 from pytest_recall.runs import finish
+from pytest_recall.runs.job import Job
 from pytest_recall.runs.resume import check_same, extended, join
 from pytest_recall.trials.journal import NAME, read_journal, write_journal
 from pytest_recall.trials.record import Header, Record
@@ -25,7 +26,7 @@ class JoinedRun(NamedTuple):
     notes: tuple[str, ...]
 
 
-def merge(place: Place, given: Iterable[str], out: Path | None, now: datetime) -> JoinedRun:
+def merge(place: Place, given: Iterable[str], out: Path | None, now: datetime, job: Job) -> JoinedRun:
     """Join the shards in the folders `given` into the run folder `out`, by default one among the artifacts.
 
     A run that was joined from shards of the same slice before is brought up to date in its place, and what
@@ -49,7 +50,7 @@ def merge(place: Place, given: Iterable[str], out: Path | None, now: datetime) -
     record = record._replace(header=record.header._replace(run=folder.resolve().name))
     write_journal(folder, record)
     card = finish.scorecard(record, place, folder)
-    finish.write_scorecard(place, folder, record, card, newest=out is None)
+    finish.write_scorecard(place, folder, record, card, job, newest=out is None)
     return JoinedRun(folder, record, card, (*notes, *joined.notes))
 
 

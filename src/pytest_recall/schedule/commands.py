@@ -20,6 +20,7 @@ from pytest_recall.cli.common import (
     command,
     context_of,
     days,
+    job_here,
     marked_in,
     place_of,
     say,
@@ -32,6 +33,7 @@ from pytest_recall.files.git import is_repository
 from pytest_recall.files.wording import plural
 from pytest_recall.runs.checkout import folds_here, head_of, lost_names, of_this_branch, shared_names
 from pytest_recall.runs.context import CommandLine, today_in
+from pytest_recall.runs.job import Job
 from pytest_recall.schedule.boxes import released
 from pytest_recall.schedule.forecast import forecast
 from pytest_recall.schedule.run_file import name_of, run_files
@@ -212,13 +214,14 @@ def run_apply(args: argparse.Namespace) -> int:
     folder = place.artifacts.find(args.run_name)
     record = read_journal(folder)
     check_writes(record, folder, explicit=args.explicit)
-    here = head_of(place.root, os.environ)[1]
+    job = job_here()
+    here = head_of(place.root, job)[1]
     if here and record.header.branch not in ("", here) and not args.explicit:
         raise RecallError(
             f"{folder.name}: ran on the branch `{record.header.branch}`, and `{here}` is checked out; switch to that"
             " branch, or add --explicit to apply it here"
         )
-    apply_run(place, folder, record, write=not args.dry_run)
+    apply_run(place, folder, record, job, write=not args.dry_run)
     return 0
 
 
@@ -227,19 +230,20 @@ def _apply_all(place: Place, *, write: bool) -> int:
     from pytest_recall.runs import finish
     from pytest_recall.schedule.events import events_of
 
-    lacking = finish.lacking(place, os.environ)
+    job = job_here()
+    lacking = finish.lacking(place, job)
     names = {name_of(events_of(record.header, record.trials, len(record.trials))) for _, record in lacking}
     for folder, record in lacking:
-        apply_run(place, folder, record, write=write)
+        apply_run(place, folder, record, job, write=write)
     if write:
         place.artifacts.make()
     with locked(place.lock) if write else nullcontext():
         state = read_state(place.state, place.name(place.state))
         waiting = unfolded(place, state)
-        folds = folds_here(place, os.environ)
-        waiting, every = of_this_branch(place, waiting, os.environ) if folds else waiting, waiting
+        folds = folds_here(place, job)
+        waiting, every = of_this_branch(place, waiting) if folds else waiting, waiting
         if folds and waiting and write:
-            fold(place, state, waiting, shared_names(place, os.environ))
+            fold(place, state, waiting, shared_names(place, job))
         known = {*state.folded, *run_files(place.run_files), *waiting, *names}
     files = f"{place.name(place.run_files)}: {plural(len(waiting), 'run file')}"
     if waiting and not folds:
@@ -252,9 +256,9 @@ def _apply_all(place: Place, *, write: bool) -> int:
         print(
             f"{place.name(place.run_files)}/{name}.yaml: left out, since git does not know it; commit it on its branch"
         )
-    if is_repository(place.root, os.environ) and not head_of(place.root, os.environ)[1]:
+    if is_repository(place.root) and not head_of(place.root, job)[1]:
         print("no branch is checked out, so that runs of a branch are left out; end the rebase, then run this again")
-    if lost := lost_names(place, known, os.environ):
+    if lost := lost_names(place, known):
         say(
             f"{place.name(place.state)}: lacks {plural(len(lost), 'run')} that a commit before has, such as {lost[0]};"
             " neither a run file nor a journal of them is here: apply them in the checkout that ran them"
@@ -279,19 +283,19 @@ def check_writes(record: Record, folder: Path, *, explicit: bool) -> None:
         )
 
 
-def apply_run(place: Place, folder: Path, record: Record, *, write: bool = True) -> None:
+def apply_run(place: Place, folder: Path, record: Record, job: Job, *, write: bool = True) -> None:
     """Apply the run to the state, write its scorecard, and say what came of it. Raises RecallError or OSError."""
     from pytest_recall.runs import finish
 
-    folds = folds_here(place, os.environ)
-    changed = finish.apply(place, folder, record, folds=folds, write=write)
+    folds = folds_here(place, job)
+    changed = finish.apply(place, folder, record, job=job, folds=folds, write=write)
     name = finish.target(place, folds=folds)
     if changed is None:
         print(f"{folder.name}: already in {name}")
         return
     card = finish.scorecard(record, place, folder)
     if write:
-        finish.write_scorecard(place, folder, record, card)
+        finish.write_scorecard(place, folder, record, card, job)
     trials, rows = plural(len(record.trials), "finished trial"), plural(len(changed), "row")
     print(f"{folder.name}: {trials}; {rows} of {name} {'' if write else 'would be '}changed")
     if card.not_run:
@@ -382,13 +386,14 @@ def _change_quarantine(place: Place, args: argparse.Namespace) -> int:
         told = f"{args.case_id}: in quarantine since {since} until {until}, {owner} looks at it"
     apart = Apart(args.case_id, row.quarantined, row.until, row.owner)
     events = Events(f"{now:%Y-%m-%dT%H%M%S.%f}", today, "quarantine", apart=(apart,))
-    if folds_here(place, os.environ):
+    job = job_here()
+    if folds_here(place, job):
         known = read_state(place.state, name)
         fold(
             place,
             known,
-            {**of_this_branch(place, unfolded(place, known), os.environ), name_of(events): events},
-            shared_names(place, os.environ),
+            {**of_this_branch(place, unfolded(place, known)), name_of(events): events},
+            shared_names(place, job),
         )
     else:
         write_run_file(place.run_files, events, state.rows)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from pytest_recall.cases.settings_file import read_settings
-from pytest_recall.cli.common import Commands, add_files, case_paths, command, place_of
+from pytest_recall.cli.common import Commands, add_files, case_paths, command, job_here, place_of
 from pytest_recall.files import clock
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
@@ -118,7 +118,7 @@ def _files_of_runs(library: Library, place: Place, gone: Container[Path]) -> tup
 
     `gone` are the recordings in them that are of no case. On a branch, nothing is said of what main will take over.
     """
-    cassettes, folds = place.name(place.cassettes), folds_here(place, os.environ)
+    cassettes, folds = place.name(place.cassettes), folds_here(place, job_here())
     pruned: list[PrunedFile] = []
     waiting: list[str] = []
     for layer in library.layers:

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.runs.ci import job_of, known_job
+from pytest_recall.registry import registry
+from pytest_recall.runs.job import NO_JOB
+from tests.helpers.jobs import host_of, job_of
 
 SHA = "a" * 40
 HEAD = "b" * 40
@@ -34,10 +36,11 @@ def pull(tmp_path: Path, source: Any = "museum/desk", **more: str) -> dict[str, 
 
 
 def test_a_pull_request(tmp_path: Path) -> None:
-    job = job_of(pull(tmp_path, GITHUB_STEP_SUMMARY="summary.md", GITHUB_OUTPUT="outputs"))
-    assert (job.host, job.repo, job.token, job.number, job.commit) == ("github", "museum/desk", "secret", 7, HEAD)
+    host = host_of(pull(tmp_path, GITHUB_STEP_SUMMARY="summary.md", GITHUB_OUTPUT="outputs"))
+    job = host.job
+    assert (host.name, host.repo, host.token, job.number, job.commit) == ("GitHub", "museum/desk", "secret", 7, HEAD)
     assert (job.branch, job.fork, job.run) == ("feature", False, "12")
-    assert (job.api, job.server) == ("https://github.example/api/v3", "https://github.example")
+    assert host.server == "https://github.example"
     assert job.url == "https://github.example/museum/desk/actions/runs/12"
     assert (job.summary, job.outputs) == (Path("summary.md"), Path("outputs"))
 
@@ -61,33 +64,33 @@ def test_a_tag_is_no_branch() -> None:
 
 
 def test_what_is_given_comes_first(tmp_path: Path) -> None:
-    job = job_of(pull(tmp_path, GH_TOKEN="other"), "museum/shop", 9)
-    assert (job.repo, job.number, job.token) == ("museum/shop", 9, "secret")
+    host = host_of(pull(tmp_path, GH_TOKEN="other"), "museum/shop")
+    assert (host.repo, host.token) == ("museum/shop", "secret")
 
 
 def test_outside_of_a_job() -> None:
-    job = job_of({"GH_TOKEN": "secret"}, "museum/desk", 7)
-    assert (job.api, job.token, job.url, job.run) == ("https://api.github.com", "secret", None, "")
-    assert job_of({}).repo == ""
+    host = host_of({"GH_TOKEN": "secret"}, "museum/desk")
+    assert (host.token, host.job.url, host.job.run) == ("secret", None, "")
+    assert job_of({}) == NO_JOB
 
 
 @pytest.mark.parametrize("repo", ["desk", "a/b/c", "a/b?x"])
 def test_a_repository_that_is_none_is_left_out(repo: str) -> None:
-    job = job_of({**GITHUB, "GITHUB_REPOSITORY": repo})
-    assert (job.repo, job.files_url, job.commits_url) == ("", "", "")
+    host = host_of({**GITHUB, "GITHUB_REPOSITORY": repo})
+    assert (host.repo, host.job.files_url, host.job.commits_url) == ("", "", "")
+    assert registry().host({}, repo) is None
 
 
 @pytest.mark.parametrize(
     ("env", "host"),
     [
-        ({"CI_MERGE_REQUEST_DIFF_BASE_SHA": "abc"}, "gitlab"),
-        ({"CI_PROJECT_URL": "https://gitlab.com/a/b"}, "gitlab"),
-        ({"CI_PROJECT_URL": "https://gitlab.com/a/b", "GITHUB_ACTIONS": "true"}, "github"),
-        ({"CI": "true"}, "github"),
+        ({"CI_MERGE_REQUEST_DIFF_BASE_SHA": "abc"}, "GitLab"),
+        ({"CI_PROJECT_URL": "https://gitlab.com/a/b"}, "GitLab"),
+        ({"CI_PROJECT_URL": "https://gitlab.com/a/b", "GITHUB_ACTIONS": "true"}, "GitHub"),
     ],
 )
 def test_a_container_is_handed_some_variables_of_gitlab(env: dict[str, str], host: str) -> None:
-    assert job_of(env).host == host
+    assert host_of(env).name == host
 
 
 @pytest.mark.parametrize(("event", "number"), [("{", None), ("[]", 8), ('{"pull_request": 3}', 8), ("{}", 8)])
@@ -97,7 +100,7 @@ def test_an_event_that_says_nothing(tmp_path: Path, event: str, number: int | No
     if number is None:
         assert job_of(env).fault
         with pytest.raises(RecallError, match="GITHUB_EVENT_PATH: the file is not JSON"):
-            known_job(env)
+            _ = job_of(env).intact
     else:
         assert job_of(env).number == number
 
@@ -122,8 +125,9 @@ def test_gitlab() -> None:
         "GITLAB_TOKEN": "secret",
         "GITHUB_TOKEN": "other",
     }
-    job = job_of(env)
-    assert (job.host, job.api, job.repo, job.token) == ("gitlab", "https://gitlab.example/api/v4", "3", "secret")
+    host = host_of(env)
+    job = host.job
+    assert (host.name, host.server, host.repo, host.token) == ("GitLab", "https://gitlab.example", "3", "secret")
     assert (job.number, job.branch, job.fork, job.run, job.commit) == (7, "feature", False, "12", SHA)
     assert job.url == "https://gitlab.example/museum/desk/-/pipelines/12"
     assert job_of({**env, "CI_MERGE_REQUEST_SOURCE_PROJECT_ID": "4"}).fork

@@ -1,0 +1,1 @@
+"""The code hosts that the package knows: what their jobs say, and clients of their APIs."""

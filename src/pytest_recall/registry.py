@@ -1,0 +1,118 @@
+"""Load what packages add, by their entry points, and call their hooks; what has a fault is named with its package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import cache, partial
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pluggy
+
+from pytest_recall import hookspec
+from pytest_recall.files.errors import RecallError, fault_text, nearest
+
+if TYPE_CHECKING:
+    from pytest_recall.forge.host import Host
+
+
+class UnusedExtension(NamedTuple):
+    """An extension that is not used."""
+
+    package: str
+    """The distribution that it is of."""
+    why: str
+
+    def __str__(self) -> str:
+        return f"the extension of {self.package} is left out: {self.why}"
+
+
+class Registry:
+    """The extensions of this environment, each known by the package that it is of.
+
+    `manager` knows the hooks, and may have implementations of its own, as pytest's has those of conftest files.
+    """
+
+    def __init__(self, manager: pluggy.PluginManager) -> None:
+        self.left_out: list[UnusedExtension] = []
+        self._manager = manager
+        self._packages: dict[object, str] = {}
+        points = {(point.name, point.value): point for point in entry_points(group=hookspec.GROUP)}
+        for point in sorted(points.values(), key=lambda one: one.name):
+            self._load(point)
+
+    def _load(self, point: EntryPoint) -> None:
+        package = point.dist.name if point.dist is not None else point.value
+        module, why = attempt(point.load)
+        if why:
+            self.left_out.append(UnusedExtension(package, f"it cannot be loaded ({why})"))
+            return
+        hooks = sorted(name for name in vars(hookspec) if name.startswith("pytest_"))
+        marked = [name for name, value in vars(module).items() if hasattr(value, "pytest_impl")]
+        if others := [name for name in marked if name not in hooks]:
+            self.left_out.append(UnusedExtension(package, f"`{others[0]}` is no hook{nearest(others[0], hooks)}"))
+            return
+        _, why = attempt(lambda: self._manager.register(module))
+        if why:
+            self.left_out.append(UnusedExtension(package, why))
+            with suppress(Exception):
+                self._manager.unregister(module)
+            return
+        self._packages[module] = package
+
+    def call(self, hook: str) -> Iterator[tuple[str, Any]]:
+        """Yield what each extension returns for a hook without arguments, with its package; a fault leaves it out."""
+        for implementation in getattr(self._manager.hook, hook).get_hookimpls():
+            package = self._package_of(implementation)
+            returned, why = attempt(implementation.function)
+            if why:
+                self.left_out.append(UnusedExtension(package, f"`{hook}` has a fault ({why})"))
+            else:
+                yield package, returned
+
+    def first(self, hook: str, kind: type, **arguments: object) -> Any:
+        """Return the first thing of a `kind` that an extension returns for a hook, None where none does.
+
+        Raises RecallError for an implementation with a fault: to go on would be to guess what it says.
+        """
+        # pluggy calls the last one first.
+        for implementation in reversed(getattr(self._manager.hook, hook).get_hookimpls()):
+            values = [arguments[name] for name in implementation.argnames]
+            returned, why = attempt(partial(implementation.function, *values))
+            if not why and returned is not None and not isinstance(returned, kind):
+                why = f"it returns {type(returned).__name__}, and no {kind.__name__}"
+            if why:
+                package = self._package_of(implementation)
+                raise RecallError(f"the extension of {package}: `{hook}` has a fault ({why}); correct or uninstall it")
+            if returned is not None:
+                return returned
+        return None
+
+    def host(self, environ: Mapping[str, str], repo: str | None = None) -> Host | None:
+        """Return the code host of a job, or of the repository `repo`; None where no extension knows it."""
+        from pytest_recall.forge.host import Host
+
+        host: Host | None = self.first("pytest_recall_host", Host, environ=environ, repo=repo)
+        return host
+
+    def _package_of(self, implementation: pluggy.HookImpl) -> str:
+        return self._packages.get(implementation.plugin) or implementation.plugin_name
+
+
+def attempt(call: Callable[[], Any]) -> tuple[Any, str]:
+    """Return what code of others returns, and what went wrong in words, with the line of it; empty if nothing did."""
+    try:
+        return call(), ""
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # It may end the process, which is not for it to do.
+        return None, fault_text(error)
+
+
+@cache
+def registry() -> Registry:
+    """Return the extensions of this environment, without those of a pytest session; loaded once."""
+    manager = pluggy.PluginManager("pytest")
+    manager.add_hookspecs(hookspec)
+    return Registry(manager)
