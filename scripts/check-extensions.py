@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import venv
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples" / "extensions"
 
 
-def run(*command: str | Path, cwd: Path, code: int = 0) -> str:
+def run(*command: str | Path, cwd: Path, code: int = 0, env: Mapping[str, str] | None = None) -> str:
     """Run a command and return what it printed; SystemExit where it ends with another exit code."""
-    done = subprocess.run(list(map(str, command)), cwd=cwd, capture_output=True, text=True, check=False)
+    done = subprocess.run(list(map(str, command)), cwd=cwd, capture_output=True, text=True, check=False, env=env)
     if done.returncode != code:
         sys.exit(f"{' '.join(map(str, command))}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}")
     return done.stdout
@@ -53,6 +55,20 @@ def check_importer(bin_: Path, work: Path) -> str:
     return f"{found['carried']} of {found['found']} rows of {testset.name} became cases"
 
 
+def check_host(bin_: Path, work: Path) -> str:
+    """A scheduled job of the example's system begins a nightly run, and the run says so."""
+    project = work / "nightly"
+    project.mkdir()
+    run(bin_ / "recall", "init", cwd=project)
+    build = {"BUILDKITE": "true", "BUILDKITE_SOURCE": "schedule"}
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "CI_", "GITLAB_"))}
+    run(bin_ / "pytest", "-q", "-p", "recall", "eval", cwd=project, env={**env, **build})
+    journal = next((project / "eval" / "_artifacts").glob("*/trials.jsonl"))
+    header = json.loads(journal.read_text(encoding="utf-8").splitlines()[0])
+    assert header["mode"] == "nightly", header["mode"]
+    return f"a scheduled job runs in mode {header['mode']}"
+
+
 def main() -> int:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -69,6 +85,7 @@ def main() -> int:
         run(bin_ / "pip", "install", "-q", f"{work / 'checkout'}[all]", *wheels, cwd=work)
         print(f"{', '.join(one.name for one in wheels)}: built and installed")
         print(f"ragas-importer: {check_importer(bin_, work)}")
+        print(f"buildkite-host: {check_host(bin_, work)}")
         shipped = run(bin_ / "python", "-c", "import pytest_recall as r; print(r.__path__[0])", cwd=work).strip()
         shutil.rmtree(Path(shipped) / "extensions")
         last = run(

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pluggy
 
 from pytest_recall import hookspec
 from pytest_recall.files.errors import RecallError, fault_text, nearest
+from pytest_recall.files.eval_directory import relative
 
 if TYPE_CHECKING:
     from pytest_recall.forge.host import Host
@@ -97,7 +99,11 @@ class Registry:
         return host
 
     def _package_of(self, implementation: pluggy.HookImpl) -> str:
-        return self._packages.get(implementation.plugin) or implementation.plugin_name
+        """Return the distribution of an implementation; of a conftest file, or a plugin that pytest knows, its name."""
+        if (package := self._packages.get(implementation.plugin)) is not None:
+            return package
+        file = getattr(implementation.plugin, "__file__", None)
+        return relative(Path(file), Path.cwd()) if file else implementation.plugin_name
 
 
 def attempt(call: Callable[[], Any]) -> tuple[Any, str]:

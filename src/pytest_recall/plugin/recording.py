@@ -337,4 +337,6 @@ def seen(config: pytest.Config) -> Any:
         rootpath=config.rootpath,
         invocation_params=config.invocation_params,
         getini=config.getini,
+        pluginmanager=config.pluginmanager,
+        stash=config.stash,
     )
