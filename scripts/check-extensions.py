@@ -55,6 +55,17 @@ def check_importer(bin_: Path, work: Path) -> str:
     return f"{found['carried']} of {found['found']} rows of {testset.name} became cases"
 
 
+def check_dataset(bin_: Path, work: Path) -> str:
+    """Ask the sample of the example's dataset, which is recognised by its first row; one question abstains."""
+    (work / "beam.jsonl").write_text(run(bin_ / "recall", "memory", "sample", "beam", cwd=work), encoding="utf-8")
+    counts = json.loads(run(bin_ / "recall", "memory", "dataset", "beam.jsonl", "--json", cwd=work))
+    assert (counts["format"], counts["questions"], counts["unanswerable"]) == ("beam", 3, 1), counts
+    run(bin_ / "recall", "memory", "run", "beam.jsonl", "--out", "beam-run", cwd=work)
+    trials = (work / "beam-run" / "trials.jsonl").read_text(encoding="utf-8").splitlines()[1:]
+    outcomes = [json.loads(line).get("outcome") for line in trials]
+    return f"{outcomes.count('passed')} of {counts['questions']} questions of its sample passed"
+
+
 def check_host(bin_: Path, work: Path) -> str:
     """A scheduled job of the example's system begins a nightly run, and the run says so."""
     project = work / "nightly"
@@ -85,6 +96,7 @@ def main() -> int:
         run(bin_ / "pip", "install", "-q", f"{work / 'checkout'}[all]", *wheels, cwd=work)
         print(f"{', '.join(one.name for one in wheels)}: built and installed")
         print(f"ragas-importer: {check_importer(bin_, work)}")
+        print(f"beam-dataset: {check_dataset(bin_, work)}")
         print(f"buildkite-host: {check_host(bin_, work)}")
         shipped = run(bin_ / "python", "-c", "import pytest_recall as r; print(r.__path__[0])", cwd=work).strip()
         shutil.rmtree(Path(shipped) / "extensions")

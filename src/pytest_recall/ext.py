@@ -28,6 +28,9 @@ from pytest_recall.cases.imports import (
     slug,
     word,
 )
+from pytest_recall.datasets.dataset import Conversation, Question, Sample, Session, Utterance
+from pytest_recall.datasets.file import DatasetLayout
+from pytest_recall.datasets.rows import DatasetRow
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.forge.client import RefusedError, RestClient
@@ -38,6 +41,9 @@ __all__ = [
     "MAX_CASES",
     "MAX_TRIALS",
     "Comment",
+    "Conversation",
+    "DatasetLayout",
+    "DatasetRow",
     "Document",
     "Host",
     "ImportOptions",
@@ -49,10 +55,14 @@ __all__ = [
     "Job",
     "Judge",
     "Node",
+    "Question",
     "RecallError",
     "RefusedError",
     "Remark",
     "RestClient",
+    "Sample",
+    "Session",
+    "Utterance",
     "hookimpl",
     "nearest",
     "read_text",

@@ -13,7 +13,7 @@ import pluggy
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pytest_recall.ext import Host, Importer
+    from pytest_recall.ext import DatasetLayout, Host, Importer
 
 GROUP = "pytest_recall"
 """The group of entry points."""
@@ -33,4 +33,12 @@ def pytest_recall_host(environ: Mapping[str, str], repo: str | None) -> Host | N
     """Return the code host whose job runs in `environ`, or which has the repository `repo`; None if it is another one.
 
     `repo` is what a command names with `--repo`, else None. The first host that an extension returns counts.
+    """
+
+
+@hookspec
+def pytest_recall_datasets() -> Iterable[DatasetLayout]:  # type: ignore[empty-body]
+    """Return layouts of datasets of conversations and questions, for `recall memory` and files `*.dataset.yaml`.
+
+    The commands find those of packages alone; a session of pytest those of conftest files as well.
     """

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pluggy
 
@@ -16,7 +16,10 @@ from pytest_recall.files.errors import RecallError, fault_text, nearest
 from pytest_recall.files.eval_directory import relative
 
 if TYPE_CHECKING:
+    from pytest_recall.datasets.file import DatasetLayout
     from pytest_recall.forge.host import Host
+
+T = TypeVar("T")
 
 
 class UnusedExtension(NamedTuple):
@@ -85,11 +88,38 @@ class Registry:
             if not why and returned is not None and not isinstance(returned, kind):
                 why = f"it returns {type(returned).__name__}, and no {kind.__name__}"
             if why:
-                package = self._package_of(implementation)
-                raise RecallError(f"the extension of {package}: `{hook}` has a fault ({why}); correct or uninstall it")
+                raise _faulty(self._package_of(implementation), hook, why)
             if returned is not None:
                 return returned
         return None
+
+    def datasets(self) -> Mapping[str, DatasetLayout]:
+        """Return the layouts of datasets, by name: those that are built in, and those of extensions.
+
+        Raises RecallError where two have one name, and for an implementation with a fault.
+        """
+        from pytest_recall.datasets.file import LAYOUTS, DatasetLayout
+
+        return self._named("pytest_recall_datasets", DatasetLayout, LAYOUTS)
+
+    def _named(self, hook: str, kind: type[T], built_in: Mapping[str, T]) -> Mapping[str, T]:
+        """Return what is built in and what extensions return for a hook that lists things with a name, by that."""
+        homes = dict.fromkeys(built_in, "pytest-recall")
+        found = dict(built_in)
+        for implementation in getattr(self._manager.hook, hook).get_hookimpls():
+            package = self._package_of(implementation)
+            returned, why = attempt(implementation.function)
+            if why:
+                raise _faulty(package, hook, why)
+            things = [returned] if isinstance(returned, kind) else returned
+            if not isinstance(things, list | tuple) or not all(isinstance(one, kind) for one in things):
+                raise _faulty(package, hook, f"it returns {type(returned).__name__}, and no list of {kind.__name__}")
+            for one in things:
+                name = str(getattr(one, "name", ""))
+                if name in found:
+                    raise RecallError(f"`{name}` is of {homes[name]} and of {package}; uninstall one of them")
+                found[name], homes[name] = one, package
+        return found
 
     def host(self, environ: Mapping[str, str], repo: str | None = None) -> Host | None:
         """Return the code host of a job, or of the repository `repo`; None where no extension knows it."""
@@ -104,6 +134,10 @@ class Registry:
             return package
         file = getattr(implementation.plugin, "__file__", None)
         return relative(Path(file), Path.cwd()) if file else implementation.plugin_name
+
+
+def _faulty(package: str, hook: str, why: str) -> RecallError:
+    return RecallError(f"the extension of {package}: `{hook}` has a fault ({why}); correct or uninstall it")
 
 
 def attempt(call: Callable[[], Any]) -> tuple[Any, str]:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.datasets.file import sample_text
 from pytest_recall.schedule.state_file import State
 from tests.cli.conftest import Recall
 from tests.cli.samples import CASES, ROWS, RUBRIC, files, fill
 from tests.cli.shelves import cassette
+from tests.helpers.dataset_samples import sample_text
 from tests.helpers.project import case, cases_yaml
 from tests.helpers.screens import assert_screen
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from pytest_recall.cli import main
-from pytest_recall.datasets.file import sample_text
 from tests.cli.test_membench import trials
 from tests.datasets.bundles import write_bundle
 from tests.datasets.files import write_few
+from tests.helpers.dataset_samples import sample_text
 from tests.memory.services import Service, serving
 
 SPY = """

@@ -7,30 +7,31 @@ from pathlib import Path
 from typing import Any
 
 from pytest_recall.datasets.dataset import Oddity, Sample
-from pytest_recall.datasets.file import LAYOUTS, Format, open_dataset, sample_text
+from pytest_recall.datasets.file import LAYOUTS, open_dataset
+from tests.helpers.dataset_samples import sample_text
 
-FORMATS: tuple[Format, ...] = tuple(LAYOUTS)
+FORMATS: tuple[str, ...] = tuple(LAYOUTS)
 
 
-def plain(format: Format) -> list[Any]:
+def plain(format: str) -> list[Any]:
     """Return the rows of the sample."""
     text = sample_text(format)
     rows: list[Any] = list(map(json.loads, text.splitlines())) if LAYOUTS[format].lines else json.loads(text)
     return rows
 
 
-def text_of(format: Format, rows: Any) -> str:
+def text_of(format: str, rows: Any) -> str:
     """Return rows as a file of the format has them."""
     return "".join(f"{json.dumps(row)}\n" for row in rows) if LAYOUTS[format].lines else json.dumps(rows)
 
 
-def write(path: Path, format: Format, rows: Any) -> Path:
+def write(path: Path, format: str, rows: Any) -> Path:
     """Write rows as a file of the format, and return its path."""
     path.write_text(text_of(format, rows), encoding="utf-8")
     return path
 
 
-def load(path: Path, format: Format, rows: Any) -> list[Sample]:
+def load(path: Path, format: str, rows: Any) -> list[Sample]:
     """Write rows and return what is read from them, the file being called `file`."""
     return list(open_dataset(write(path, format, rows), "file").samples())
 

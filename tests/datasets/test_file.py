@@ -14,14 +14,14 @@ import pytest
 
 from pytest_recall.cases.case import JudgeCall
 from pytest_recall.datasets.dataset import Sample, case_of
-from pytest_recall.datasets.file import PUBLISHED, Format, digest, open_dataset
+from pytest_recall.datasets.file import PUBLISHED, digest, open_dataset
 from pytest_recall.datasets.telling import DatasetUnit, units
 from pytest_recall.files.errors import RecallError
 from tests.datasets.files import FORMATS, load, odd, plain, text_of, write
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_dataset_can_be_read_again(format: Format, tmp_path: Path) -> None:
+def test_a_dataset_can_be_read_again(format: str, tmp_path: Path) -> None:
     path = write(tmp_path / "f", format, plain(format))
     dataset = open_dataset(path)
     assert (dataset.name, dataset.format) == (str(path), format)
@@ -29,7 +29,7 @@ def test_a_dataset_can_be_read_again(format: Format, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_every_question_is_a_case(format: Format, tmp_path: Path) -> None:
+def test_every_question_is_a_case(format: str, tmp_path: Path) -> None:
     dataset = open_dataset(write(tmp_path / "f", format, plain(format)))
     cases = [
         case_of(question, dataset.scenario(sample), [JudgeCall(name="contains")])
@@ -42,7 +42,7 @@ def test_every_question_is_a_case(format: Format, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format", ["locomo", "longmemeval"])
-def test_two_rows_of_one_id(format: Format, tmp_path: Path) -> None:
+def test_two_rows_of_one_id(format: str, tmp_path: Path) -> None:
     rows = plain(format)
     with pytest.raises(RecallError, match=r"^file: row 2: `[a-z0-9-]+` is already row 1; choose another id$"):
         load(tmp_path / "f", format, [rows[0], rows[0]])
@@ -50,7 +50,7 @@ def test_two_rows_of_one_id(format: Format, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("text", ["[]", "", "\n\n", "{}"])
-def test_no_facts_are_never_loaded_in_silence(format: Format, text: str, tmp_path: Path) -> None:
+def test_no_facts_are_never_loaded_in_silence(format: str, text: str, tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(RecallError, match=r"^f: "):
@@ -109,7 +109,7 @@ def _nearest(question: str, told: list[DatasetUnit]) -> DatasetUnit:
 
 
 @pytest.mark.parametrize("format", ["locomo", "longmemeval"])
-def test_a_plain_retrieval_gets_some_of_a_sample_right_and_some_wrong(format: Format, tmp_path: Path) -> None:
+def test_a_plain_retrieval_gets_some_of_a_sample_right_and_some_wrong(format: str, tmp_path: Path) -> None:
     hits = [
         _nearest(question.text, list(units(sample.conversation))).id in question.evidence
         for sample in load(tmp_path / "f", format, plain(format))
@@ -120,7 +120,7 @@ def test_a_plain_retrieval_gets_some_of_a_sample_right_and_some_wrong(format: Fo
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_samples_are_sound_and_as_large_as_promised(format: Format, tmp_path: Path) -> None:
+def test_samples_are_sound_and_as_large_as_promised(format: str, tmp_path: Path) -> None:
     samples = load(tmp_path / "f", format, plain(format))
     assert odd(samples) == []
     questions = [question for sample in samples for question in sample.questions]

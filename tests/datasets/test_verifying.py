@@ -16,9 +16,9 @@ from pytest_recall.datasets import verifying
 from pytest_recall.datasets.bundle import ABOUT
 from pytest_recall.datasets.bundle_file import MOST_FILES
 from pytest_recall.datasets.cases import metrics_of
-from pytest_recall.datasets.file import sample_text
 from tests.datasets.bundles import TABLE, rewritten
 from tests.datasets.files import few, write
+from tests.helpers.dataset_samples import sample_text
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import pytest
 
 from pytest_recall.cli import main
-from pytest_recall.datasets.file import sample_text
 from tests.helpers import kept
+from tests.helpers.dataset_samples import sample_text
 from tests.helpers.project import BARE, Checkout, case, row
 from tests.helpers.scripted import judged
 from tests.memory.services import Service, serving

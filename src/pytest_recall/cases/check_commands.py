@@ -24,6 +24,7 @@ from pytest_recall.files import clock
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import DATASET_FILES, Place, find_files
 from pytest_recall.files.wording import plural
+from pytest_recall.registry import registry
 from pytest_recall.runs.context import today_in
 from pytest_recall.trials.trial import Row
 
@@ -267,7 +268,7 @@ def _questions(path: Path, place: Place) -> int:
     from pytest_recall.memory.selector import parse
 
     name = place.name(path)
-    bench = read_bench(path, name)
+    bench = read_bench(path, name, registry().datasets())
     if bench.memory:
         try:
             parse(bench.memory)

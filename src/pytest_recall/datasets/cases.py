@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.memory_part import AskedAt, Haystack, Stage, Unit, key_of
 from pytest_recall.datasets.dataset import Question, Sample, case_of
-from pytest_recall.datasets.file import LAYOUTS, Dataset, Format, Reader, open_dataset, sample_path
+from pytest_recall.datasets.file import LAYOUTS, Dataset, Layouts, Reader, open_dataset, selected_layout
 from pytest_recall.datasets.questions import SAMPLE, BenchFile, chosen, clusters, evidence_of, judges_of, retrieval_of
 from pytest_recall.datasets.telling import DatasetUnit, in_units, keys_so_far, question_apart, unit_apart, units
+from pytest_recall.files import strict_yaml
+from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.validation import read_mapping
 from pytest_recall.metrics.answers import stem
@@ -194,20 +196,23 @@ def values_at(found: Retrieval, k: int, chosen: Collection[str]) -> dict[str, fl
     return {name: None if value is None else float(value) for name, value in values.items()}
 
 
-def read_bench(path: Path, name: str) -> DatasetCases:
+def read_bench(path: Path, name: str, layouts: Layouts = LAYOUTS) -> DatasetCases:
     """Return the questions that the YAML file at `path` asks for; messages call it `name`. Raises RecallError."""
     asked = read_mapping(path, name, BenchFile, "`dataset: locomo` and `path: sample`")
-    return DatasetCases(path, name, asked, dataset_of(asked, path.parent, name))
+    if asked.dataset not in ("auto", *layouts):
+        line = strict_yaml.lines(read_text(path, name), name)[("dataset",)]
+        selected_layout(asked.dataset, f"{name}:{line}: dataset", layouts)
+    return DatasetCases(path, name, asked, dataset_of(asked, path.parent, name, layouts))
 
 
-def dataset_of(asked: BenchFile, folder: Path, where: str) -> Dataset:
+def dataset_of(asked: BenchFile, folder: Path, where: str, layouts: Layouts = LAYOUTS) -> Dataset:
     """Return the dataset that is asked for; its path is that from `folder`. Raises RecallError."""
-    format: Format | None = None if asked.dataset == "auto" else asked.dataset
+    format = None if asked.dataset == "auto" else asked.dataset
     if asked.path != SAMPLE:
         file = folder / asked.path
         if not file.exists():
             raise RecallError(f"{where}: path: {asked.path!r} is not there; correct it, or write `sample`")
-        return open_dataset(file, asked.path, format)
+        return open_dataset(file, asked.path, format, layouts)
     if format is None:
-        raise RecallError(f"{where}: dataset: is missing; `path: {SAMPLE}` needs one of {', '.join(LAYOUTS)}")
-    return open_dataset(sample_path(format), f"the sample of {format}", format)
+        raise RecallError(f"{where}: dataset: is missing; `path: {SAMPLE}` needs one of {', '.join(layouts)}")
+    return open_dataset(layouts[format].sample, f"the sample of {format}", format, layouts)

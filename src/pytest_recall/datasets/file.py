@@ -7,32 +7,35 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from pytest_recall.datasets import dmr, locomo, longmemeval
 from pytest_recall.datasets.dataset import Sample
 from pytest_recall.datasets.rows import called, opened, rows, whole
 from pytest_recall.files.disk import check_pulled
-from pytest_recall.files.errors import RecallError
+from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.wording import one_line
 
-Format = Literal["locomo", "longmemeval", "dmr"]
 
-
-class Layout(NamedTuple):
+class DatasetLayout(NamedTuple):
     """How a dataset is laid out: as lines or as an array, by which fields one knows a row, and who reads it."""
 
+    name: str
+    """By which `--dataset` and files select it."""
     title: str
+    """What messages call it."""
     lines: bool
     """Whether it is JSON Lines; else it is an array."""
     marks: frozenset[str]
     """Fields that its rows have and those of no other one."""
     read: Callable[[Any, str, int], Sample]
     """Reads a row, of which messages name the file and the number."""
-    sample_file: str
-    """The small one that is shipped, in the folder `samples`."""
+    sample: Path
+    """A small file of that layout."""
     shares_conversations: bool = False
     """Whether a row has many questions on its conversation; else each question has one of its own."""
+    reader_prompt: str = "plain"
+    """The name of the prompt by which a reader answers from passages."""
 
     @property
     def shape(self) -> str:
@@ -41,36 +44,45 @@ class Layout(NamedTuple):
         return f"{'JSON Lines' if self.lines else 'an array'} whose rows have {fields}"
 
 
-LAYOUTS: Mapping[Format, Layout] = {
-    "locomo": Layout(
+Layouts = Mapping[str, DatasetLayout]
+"""Layouts by their names."""
+_SAMPLES = Path(str(files("pytest_recall").joinpath("datasets", "samples")))
+LAYOUTS: Layouts = {
+    "locomo": DatasetLayout(
+        name="locomo",
         title="LoCoMo",
         lines=False,
         marks=frozenset({"conversation", "qa"}),
         read=locomo.sample,
-        sample_file="locomo.json",
+        sample=_SAMPLES / "locomo.json",
+        reader_prompt="locomo",
         shares_conversations=True,
     ),
-    "longmemeval": Layout(
+    "longmemeval": DatasetLayout(
+        name="longmemeval",
         title="LongMemEval",
         lines=False,
         marks=frozenset({"haystack_sessions", "question_id"}),
         read=longmemeval.sample,
-        sample_file="longmemeval.json",
+        sample=_SAMPLES / "longmemeval.json",
+        reader_prompt="longmemeval",
     ),
-    "dmr": Layout(
+    "dmr": DatasetLayout(
+        name="dmr",
         title="DMR",
         lines=True,
         marks=frozenset({"previous_dialogs", "self_instruct"}),
         read=dmr.sample,
-        sample_file="dmr.jsonl",
+        sample=_SAMPLES / "dmr.jsonl",
+        reader_prompt="dmr",
     ),
 }
 _FIRST = 64 * 1024
 _SESSION = re.compile(r"session_\d+")
 
 
-def recognise(path: Path, name: str) -> Format:
-    """Return which dataset the file is; messages call it `name`.
+def recognise(path: Path, name: str, layouts: Layouts = LAYOUTS) -> DatasetLayout:
+    """Return in which of the `layouts` the file is; messages call it `name`.
 
     Raises RecallError for a file that is none of them, and says which other layout it is, if that is known.
     """
@@ -81,23 +93,23 @@ def recognise(path: Path, name: str) -> Format:
     if start[:2] in (b"\x1f\x8b", b"PK"):
         raise RecallError(f"{name}: is compressed; unpack it first")
     if not said:
-        raise RecallError(f"{name}: is empty; {_known()}")
+        raise RecallError(f"{name}: is empty; {_known(layouts)}")
     if said[:1] not in (b"[", b"{"):
-        raise RecallError(f"{name}: is neither a JSON array nor JSON Lines; {_known()}")
+        raise RecallError(f"{name}: is neither a JSON array nor JSON Lines; {_known(layouts)}")
     lines = said[:1] == b"{"
-    row = _first(path, name, lines)
+    row = _first(path, name, lines, layouts)
     if row is None:
-        raise RecallError(f"{name}: has no rows; {_known()}")
-    for format, layout in LAYOUTS.items():
+        raise RecallError(f"{name}: has no rows; {_known(layouts)}")
+    for layout in layouts.values():
         if layout.marks <= row.keys():
             if layout.lines != lines:
                 other = "an array" if layout.lines else "an object or JSON Lines"
                 raise RecallError(f"{name}: is {layout.title} as {other}; as published it is {layout.shape}")
-            return format
-    raise RecallError(f"{name}: is {_other(row)}; {_known()}")
+            return layout
+    raise RecallError(f"{name}: is {_other(row)}; {_known(layouts)}")
 
 
-def _first(path: Path, name: str, lines: bool) -> Mapping[str, Any] | None:
+def _first(path: Path, name: str, lines: bool, layouts: Layouts) -> Mapping[str, Any] | None:
     """Return the first row, None if there is none. Raises RecallError if it is not an object."""
     # What begins with a brace may be JSON Lines or one object, and one that is indented is not a line.
     try:
@@ -109,7 +121,7 @@ def _first(path: Path, name: str, lines: bool) -> Mapping[str, Any] | None:
     if found is None:
         return None
     if not isinstance(found[1], dict):
-        raise RecallError(f"{name}: row {found[0]}: expected an object, found {called(found[1])}; {_known()}")
+        raise RecallError(f"{name}: row {found[0]}: expected an object, found {called(found[1])}; {_known(layouts)}")
     return found[1]
 
 
@@ -130,25 +142,30 @@ def _other(row: Mapping[str, Any]) -> str:
     return f"not a known dataset: its first row has {fields}"
 
 
-def _known() -> str:
-    shapes = "; ".join(f"{layout.title} is {layout.shape}" for layout in LAYOUTS.values())
+def _known(layouts: Layouts) -> str:
+    shapes = "; ".join(f"{layout.title} is {layout.shape}" for layout in layouts.values())
     return f"known: {shapes}"
 
 
 class Dataset(NamedTuple):
-    """A file, and the format in which it is read."""
+    """A file, and the layout by which it is read."""
 
     path: Path
     name: str
     """What messages call the file."""
-    format: Format
+    layout: DatasetLayout
+
+    @property
+    def format(self) -> str:
+        """The name of the dataset."""
+        return self.layout.name
 
     def samples(self) -> Iterator[Sample]:
         """Yield each conversation with its questions, in the order of the file; it is read again each time.
 
         Raises RecallError at the first row that does not fit, and for a file that has none.
         """
-        layout = LAYOUTS[self.format]
+        layout = self.layout
         seen: dict[str, int] = {}
         for number, row in rows(self.path, self.name, lines=layout.lines):
             sample = layout.read(row, self.name, number)
@@ -163,7 +180,7 @@ class Dataset(NamedTuple):
 
     def scenario(self, sample: Sample) -> str:
         """Return the scenario of the sample's questions: the conversation if they share one, else the dataset."""
-        return sample.conversation.id if LAYOUTS[self.format].shares_conversations else self.format
+        return sample.conversation.id if self.layout.shares_conversations else self.format
 
 
 class Reader:
@@ -178,7 +195,7 @@ class Reader:
         """Return the sample of the row. Raises RecallError."""
         if self._sample is not None and self._sample.row == row:
             return self._sample
-        layout = LAYOUTS[self._dataset.format]
+        layout = self._dataset.layout
         if self._sample is None or self._sample.row > row:
             self._rows = rows(self._dataset.path, self._dataset.name, lines=layout.lines)
         self._sample = None  # What is let go of must not be there beside what is read next.
@@ -189,15 +206,22 @@ class Reader:
         raise RecallError(f"{self._dataset.name}: row {row} is gone; leave the file alone while it is in use")
 
 
-def open_dataset(path: Path, name: str | None = None, format: Format | None = None) -> Dataset:
-    """Return the dataset in the file, which messages call `name`; without a `format` it is recognised.
+def selected_layout(name: str, where: str, layouts: Layouts) -> DatasetLayout:
+    """Return the layout of a name. Raises RecallError, which begins with `where`, for one that there is not."""
+    if name not in layouts:
+        raise RecallError(f"{where}: {name!r} is unknown{nearest(name, layouts)}")
+    return layouts[name]
+
+
+def open_dataset(path: Path, name: str | None = None, format: str | None = None, layouts: Layouts = LAYOUTS) -> Dataset:
+    """Return the dataset in the file, which messages call `name`; without the name of a layout it is recognised.
 
     Raises RecallError for a file that cannot be read or is of no known format.
     """
     shown = name or str(path)
     if path.exists() and not path.is_file():
         raise RecallError(f"{shown}: is not a regular file; it is read more than once, so write it to one")
-    return Dataset(path, shown, format or recognise(path, shown))
+    return Dataset(path, shown, recognise(path, shown, layouts) if format is None else layouts[format])
 
 
 class Digest(NamedTuple):
@@ -212,16 +236,6 @@ def digest(dataset: Dataset) -> Digest:
     with opened(dataset.path, dataset.name) as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
         return Digest(file.tell(), found)
-
-
-def sample_path(format: Format) -> Path:
-    """Return where the small file of the format is."""
-    return Path(str(files("pytest_recall").joinpath("datasets", "samples", LAYOUTS[format].sample_file)))
-
-
-def sample_text(format: Format) -> str:
-    """Return a small file of the format, written for tests and demonstrations; it has nothing of the real one."""
-    return sample_path(format).read_text(encoding="utf-8")
 
 
 class Published(NamedTuple):

@@ -400,7 +400,7 @@ def cluster_of(trial: Trial, asked: Mapping[str, QuestionRecord]) -> str:
 
 def _conversation_of(trial: Trial) -> str:
     """Return the conversation, whose id the scenario is, or the question where each has one of its own."""
-    layout = LAYOUTS.get(trial.scenario)  # type: ignore[call-overload]
+    layout = LAYOUTS.get(trial.scenario)
     has_own = layout is not None and not layout.shares_conversations
     return trial.case_id if has_own else trial.scenario or trial.case_id
 

@@ -12,7 +12,6 @@ from pytest_recall.cases.case import JudgeCall, Text, WrittenJudge
 from pytest_recall.cases.memory_part import MAX_LIMIT
 from pytest_recall.datasets.categories import category_name
 from pytest_recall.datasets.dataset import Question
-from pytest_recall.datasets.file import Format
 from pytest_recall.datasets.telling import Granularity, Telling
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.judges.paper import judges_unanswerable
@@ -36,8 +35,8 @@ class BenchFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    dataset: Literal["auto", Format] = Field(
-        default="auto", description="What the file is; `auto` goes by its first row."
+    dataset: Text = Field(
+        default="auto", description="What the file is, such as `locomo`; `auto` goes by its first row."
     )
     path: Text = Field(description="The dataset, relative to this file; `sample` is the small one that is shipped.")
     memory: Text | None = Field(

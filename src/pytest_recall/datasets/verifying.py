@@ -19,7 +19,7 @@ from pytest_recall.datasets.bundle import (
 from pytest_recall.datasets.bundle_file import about_of, figures_of, paired_tests, restored, texts_by_digest, unpacked
 from pytest_recall.datasets.cases import DatasetCases, metrics_of
 from pytest_recall.datasets.comparison import JournalContents
-from pytest_recall.datasets.file import Dataset, digest, open_dataset
+from pytest_recall.datasets.file import LAYOUTS, Dataset, Layouts, digest, open_dataset
 from pytest_recall.datasets.floors import floors_of
 from pytest_recall.datasets.membench import BESIDE, Arguments
 from pytest_recall.datasets.membench_run import read_asked
@@ -71,9 +71,9 @@ class DatasetCopy:
     _made: dict[str, DatasetCases] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, path: Path) -> DatasetCopy:
+    def read(cls, path: Path, layouts: Layouts = LAYOUTS) -> DatasetCopy:
         """Return the copy at `path`. Raises RecallError."""
-        dataset = open_dataset(path)
+        dataset = open_dataset(path, layouts=layouts)
         found: dict[str, str] = {}
         for sample in dataset.samples():
             for unit, captions in product(get_args(Granularity), (True, False)):

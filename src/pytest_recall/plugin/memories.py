@@ -265,9 +265,10 @@ def read_source(config: pytest.Config, path: Path, name: str) -> Source:
         from pytest_recall.horizon.items import ProfileCases
 
         return ProfileCases(path, name, config.option.recall_memory)
-    from pytest_recall.runs.plan import read_dataset
+    from pytest_recall.datasets.cases import read_bench
+    from pytest_recall.plugin.extensions import registry_of
 
-    return read_dataset(path, name)
+    return read_bench(path, name, registry_of(config).datasets())
 
 
 def source_of(config: pytest.Config, path: Path) -> ProfileCases | None:

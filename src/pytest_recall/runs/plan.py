@@ -494,7 +494,7 @@ Read = Callable[[Path, str], Source]
 
 
 def read_dataset(path: Path, name: str) -> Source:
-    """Return the questions of a dataset. Raises RecallError."""
+    """Return the questions of a dataset that is built in. Raises RecallError."""
     from pytest_recall.datasets.cases import read_bench
 
     return read_bench(path, name)

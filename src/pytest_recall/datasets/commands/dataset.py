@@ -11,15 +11,15 @@ from pytest_recall.datasets.file import (
     LAYOUTS,
     PUBLISHED,
     Dataset,
-    Format,
     digest,
     open_dataset,
-    sample_path,
-    sample_text,
+    selected_layout,
 )
 from pytest_recall.datasets.inventory_text import Checked, dataset_report
 from pytest_recall.datasets.questions import SAMPLE
+from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError
+from pytest_recall.registry import registry
 
 DATASET_CHECK_DETAILS = """\
 Reads the file row by row, whatever its size. Exits with 0 if nothing in it is odd, or if it is, byte
@@ -33,13 +33,16 @@ def add_dataset_check(commands: Commands) -> None:
     parser = placeless(
         commands,
         "dataset",
-        "count what a file of LoCoMo, LongMemEval or DMR holds, and find what is odd in it",
+        "count what a file of a dataset, such as LoCoMo, LongMemEval or DMR, holds, and find what is odd in it",
         run_dataset_check,
         DATASET_CHECK_DETAILS,
     )
     parser.add_argument("path", type=Path, metavar="PATH", help="the file, or `sample` for the shipped one")
     parser.add_argument(
-        "--dataset", choices=("auto", *LAYOUTS), default="auto", help="what it is (default: auto, by its first row)"
+        "--dataset",
+        metavar="NAME",
+        default="auto",
+        help=f"what it is: {', '.join(LAYOUTS)}, or one of an extension (default: auto, by its first row)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -50,7 +53,7 @@ def run_dataset_check(args: argparse.Namespace) -> int:
     inventory = Inventory()
     for sample in dataset.samples():
         inventory.add(sample)
-    layout = LAYOUTS[dataset.format]
+    layout = dataset.layout
     how = layout.shape if args.dataset == "auto" else "as --dataset says"
     found = digest(dataset)
     published = PUBLISHED.get(found.sha256)
@@ -59,12 +62,15 @@ def run_dataset_check(args: argparse.Namespace) -> int:
     return int(bool(inventory.oddities) and published is None)
 
 
-def _opened(path: Path, format: Format | None) -> Dataset:
+def _opened(path: Path, format: str | None) -> Dataset:
+    layouts = registry().datasets()
+    if format is not None:
+        selected_layout(format, "--dataset", layouts)
     if str(path) != SAMPLE or path.exists():
-        return open_dataset(path, format=format)
+        return open_dataset(path, None, format, layouts)
     if format is None:
-        raise RecallError(f"{SAMPLE}: the dataset is not named; add --dataset with one of {', '.join(LAYOUTS)}")
-    return open_dataset(sample_path(format), f"the sample of {format}", format)
+        raise RecallError(f"{SAMPLE}: the dataset is not named; add --dataset with one of {', '.join(layouts)}")
+    return open_dataset(layouts[format].sample, f"the sample of {format}", format, layouts)
 
 
 DATASET_SAMPLE_DETAILS = """\
@@ -78,10 +84,11 @@ def add_dataset_sample(commands: Commands) -> None:
     parser = placeless(
         commands, "sample", "print a small file in the format of a dataset", run_dataset_sample, DATASET_SAMPLE_DETAILS
     )
-    parser.add_argument("format", choices=tuple(LAYOUTS), help="which dataset")
+    parser.add_argument("dataset", metavar="NAME", help=f"which dataset: {', '.join(LAYOUTS)}, or one of an extension")
 
 
 def run_dataset_sample(args: argparse.Namespace) -> int:
     """Run the command."""
-    print(sample_text(args.format), end="")
+    layout = selected_layout(args.dataset, "NAME", registry().datasets())
+    print(read_text(layout.sample, str(layout.sample)), end="")
     return 0

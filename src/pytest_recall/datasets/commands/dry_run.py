@@ -28,7 +28,7 @@ def dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Cli
 
     for selector in (*([] if args.reader is None else [args.reader]), *args.judge):
         parse(selector)
-    name = args.reader_prompt or bench.dataset.format
+    name = args.reader_prompt or bench.dataset.layout.reader_prompt
     version = prompt_version(name) if args.reader else ""
     counts = Counter(one.question.category for one in bench.entries.values())
     cases = [(bench.case(one).evidence, one.question.unanswerable) for one in bench.entries.values()]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_recall.cli.common import BUDGET_HELP, add_record, dollars, project, recording_of, say
-from pytest_recall.datasets.file import LAYOUTS
+from pytest_recall.datasets.reading import PROMPTS
 
 if TYPE_CHECKING:
     from pytest_recall.datasets.cases import DatasetCases
@@ -176,7 +176,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--reader-prompt",
-        choices=(*LAYOUTS, "plain"),
+        choices=tuple(PROMPTS),
         help="the prompt of the reader; --dry-run prints it (default: the dataset's)",
     )
     parser.add_argument(

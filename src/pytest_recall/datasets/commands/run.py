@@ -21,9 +21,10 @@ from pytest_recall.datasets.commands.judging import (
     check,
     models_of,
 )
-from pytest_recall.datasets.file import LAYOUTS
+from pytest_recall.datasets.file import LAYOUTS, selected_layout
 from pytest_recall.files.duration import read_duration
 from pytest_recall.files.errors import RecallError
+from pytest_recall.registry import registry
 from pytest_recall.trials.run_end import RunFinding, exit_code
 
 if TYPE_CHECKING:
@@ -105,9 +106,9 @@ def add_membench(commands: Commands) -> None:
     parser.add_argument("path", metavar="PATH", help="the dataset's file, or `sample`")
     parser.add_argument(
         "--dataset",
-        choices=("auto", *LAYOUTS),
+        metavar="NAME",
         default="auto",
-        help="what it is (default: auto, by its first row)",
+        help=f"what it is: {', '.join(LAYOUTS)}, or one of an extension (default: auto, by its first row)",
     )
     parser.add_argument(
         "--memory",
@@ -205,7 +206,7 @@ class _Asking(NamedTuple):
         from pytest_recall.datasets.reading import prompt_version
 
         reader = self.args.reader or ""
-        prompt = prompt_version(self.args.reader_prompt or self.bench.dataset.format) if reader else ""
+        prompt = prompt_version(self.args.reader_prompt or self.bench.dataset.layout.reader_prompt) if reader else ""
         return arguments_of(self.bench, client)._replace(reader=reader, prompt=prompt, settle=self.args.settle)
 
     def reader_notes(self, folder: Path) -> ModelNotes | None:
@@ -242,7 +243,10 @@ def run_membench(args: argparse.Namespace) -> int:
         seed=args.seed,
         categories=args.categories,
     )
-    dataset = dataset_of(asked, Path.cwd(), args.path)._replace(name=args.path)
+    layouts = registry().datasets()
+    if args.dataset != "auto":
+        selected_layout(args.dataset, "--dataset", layouts)
+    dataset = dataset_of(asked, Path.cwd(), args.path, layouts)._replace(name=args.path)
     bench = DatasetCases(Path(path), args.path, asked, dataset, accumulate=args.accumulate)
     selectors = selected(args.memory or [DEFAULT])
     watch()

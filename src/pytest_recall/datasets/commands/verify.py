@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_recall.cli.common import Commands, placeless, say
+from pytest_recall.registry import registry
 
 if TYPE_CHECKING:
     from pytest_recall.datasets.verifying import Verified
@@ -44,7 +45,7 @@ def run_verify(args: argparse.Namespace) -> int:
     from pytest_recall.datasets.verifying import DatasetCopy, verify
     from pytest_recall.files.sections import report_lines
 
-    found = verify(args.bundle, None if args.data is None else DatasetCopy.read(args.data))
+    found = verify(args.bundle, None if args.data is None else DatasetCopy.read(args.data, registry().datasets()))
     if args.json:
         print(json.dumps(_to_json(found), indent=2, ensure_ascii=False))
         return int(bool(found.problems))
