@@ -14,6 +14,7 @@ from __future__ import annotations
 import pluggy
 
 from pytest_recall.cases.case import MAX_COUNT as MAX_TRIALS
+from pytest_recall.cases.case import Case
 from pytest_recall.cases.imports import (
     MAX_CASES,
     Document,
@@ -40,6 +41,7 @@ from pytest_recall.runs.job import Job
 __all__ = [
     "MAX_CASES",
     "MAX_TRIALS",
+    "Case",
     "Comment",
     "Conversation",
     "DatasetLayout",

@@ -13,7 +13,7 @@ import pluggy
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pytest_recall.ext import DatasetLayout, Host, Importer
+    from pytest_recall.ext import Case, DatasetLayout, Host, Importer
 
 GROUP = "pytest_recall"
 """The group of entry points."""
@@ -33,6 +33,15 @@ def pytest_recall_host(environ: Mapping[str, str], repo: str | None) -> Host | N
     """Return the code host whose job runs in `environ`, or which has the repository `repo`; None if it is another one.
 
     `repo` is what a command names with `--repo`, else None. The first host that an extension returns counts.
+    """
+
+
+@hookspec
+def pytest_recall_check_case(case: Case) -> Iterable[str] | str | None:
+    """Return what is wrong with a case, in sentences; None or an empty list if nothing is.
+
+    Each case is checked that is collected, by a run before it asks anything and by `recall check`. A sentence is shown
+    with the file and the line of the case, and nothing is asked then.
     """
 
 

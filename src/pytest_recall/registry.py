@@ -14,8 +14,10 @@ import pluggy
 from pytest_recall import hookspec
 from pytest_recall.files.errors import RecallError, fault_text, nearest
 from pytest_recall.files.eval_directory import relative
+from pytest_recall.files.wording import one_line
 
 if TYPE_CHECKING:
+    from pytest_recall.cases.case import Case
     from pytest_recall.datasets.file import DatasetLayout
     from pytest_recall.forge.host import Host
 
@@ -101,6 +103,23 @@ class Registry:
         from pytest_recall.datasets.file import LAYOUTS, DatasetLayout
 
         return self._named("pytest_recall_datasets", DatasetLayout, LAYOUTS)
+
+    def case_checks(self) -> list[Callable[[Case], Iterator[str]]]:
+        """Return what extensions check each case by: a function that yields what is wrong with it, in sentences.
+
+        It raises RecallError where it has a fault of its own.
+        """
+        implementations = self._manager.hook.pytest_recall_check_case.get_hookimpls()
+        return [partial(self._problems, implementation) for implementation in implementations]
+
+    def _problems(self, implementation: pluggy.HookImpl, case: Case) -> Iterator[str]:
+        returned, why = attempt(partial(implementation.function, *([case] if implementation.argnames else ())))
+        sentences = [returned] if isinstance(returned, str) else () if returned is None else returned
+        if not why and not (isinstance(sentences, list | tuple) and all(isinstance(one, str) for one in sentences)):
+            why = f"it returns {type(returned).__name__}, and no list of sentences"
+        if why:
+            raise _faulty(self._package_of(implementation), "pytest_recall_check_case", why)
+        yield from map(one_line, sentences)
 
     def _named(self, hook: str, kind: type[T], built_in: Mapping[str, T]) -> Mapping[str, T]:
         """Return what is built in and what extensions return for a hook that lists things with a name, by that."""

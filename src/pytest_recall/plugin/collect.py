@@ -22,6 +22,7 @@ from pytest_recall.files.wording import plural
 from pytest_recall.judges.rehearsal import mistakes, rehearsal
 from pytest_recall.plugin import baselines, files, judging, marks, memories, options, portion, start
 from pytest_recall.plugin.case_item import CaseItem
+from pytest_recall.plugin.extensions import registry_of
 from pytest_recall.plugin.item_state import ItemState
 from pytest_recall.plugin.pytest_internals import closure_of, defined_names, fixtures_of
 from pytest_recall.plugin.stash import RUN, STATE, is_case, state_of
@@ -288,6 +289,7 @@ class Checks:
         self._rehearses = not run.plan.files[path].reason
         self._rehearsed: dict[int, dict[str, AnyJudge]] = {}
         self._sentences: set[str] = set()
+        self._of_extensions = registry_of(run.config).case_checks()
 
     def look_at(self, item: CaseItem) -> None:
         """Add what is wrong with a case, its judges and the fixtures that it needs."""
@@ -311,6 +313,12 @@ class Checks:
         if rehearsed:
             for sentence in mistakes(item.case, rehearsed, self._run.plan.rubric.thresholds):
                 self.problems[f"{where}: {sentence}"] = None
+        for check in self._of_extensions:
+            try:
+                for sentence in check(item.case):
+                    self.problems[f"{where}: {sentence}"] = None
+            except RecallError as error:  # A fault of the check, and not of this case.
+                self.problems[str(error)] = None
 
     def _of_fixtures(self, item: CaseItem, judges: list[str]) -> Iterator[str]:
         """Yield what would fail every case with these fixtures; `judges` are built-in ones."""
