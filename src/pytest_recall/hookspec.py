@@ -13,7 +13,7 @@ import pluggy
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pytest_recall.ext import Host, Importer
+    from pytest_recall.ext import Host, Importer, MemoryKind
 
 GROUP = "pytest_recall"
 """The group of entry points."""
@@ -33,4 +33,13 @@ def pytest_recall_host(environ: Mapping[str, str], repo: str | None) -> Host | N
     """Return the code host whose job runs in `environ`, or which has the repository `repo`; None if it is another one.
 
     `repo` is what a command names with `--repo`, else None. The first host that an extension returns counts.
+    """
+
+
+@hookspec
+def pytest_recall_memories() -> Iterable[MemoryKind]:  # type: ignore[empty-body]
+    """Return kinds of memories, each of which a selector names, as in `--memory NAME`.
+
+    A command finds those of packages, and pytest those of its conftest files and plugins as well. A name that two
+    packages have selects neither.
     """

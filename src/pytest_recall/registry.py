@@ -15,6 +15,10 @@ from pytest_recall.files.errors import RecallError, fault_text, nearest
 
 if TYPE_CHECKING:
     from pytest_recall.forge.host import Host
+    from pytest_recall.memory.selector import MemoryKinds
+
+PACKAGE = "pytest-recall"
+"""The distribution of what is built in."""
 
 
 class UnusedExtension(NamedTuple):
@@ -67,9 +71,14 @@ class Registry:
             package = self._package_of(implementation)
             returned, why = attempt(implementation.function)
             if why:
-                self.left_out.append(UnusedExtension(package, f"`{hook}` has a fault ({why})"))
+                self.leave_out(package, f"`{hook}` has a fault ({why})")
             else:
                 yield package, returned
+
+    def leave_out(self, package: str, why: str) -> None:
+        """Note that the extension of a package is not used, once however often it is asked."""
+        if (unused := UnusedExtension(package, why)) not in self.left_out:
+            self.left_out.append(unused)
 
     def first(self, hook: str, kind: type, **arguments: object) -> Any:
         """Return the first thing of a `kind` that an extension returns for a hook, None where none does.
@@ -95,6 +104,39 @@ class Registry:
 
         host: Host | None = self.first("pytest_recall_host", Host, environ=environ, repo=repo)
         return host
+
+    def memories(self) -> MemoryKinds:
+        """Return the kinds of memories that are built in, and those of all extensions.
+
+        An extension with a fault is left out; a name that two packages have is refused once it is selected.
+        """
+        from pytest_recall.memory.built_in import BUILT_IN
+        from pytest_recall.memory.kind import MemoryKind
+        from pytest_recall.memory.selector import MemoryKinds
+
+        kinds = [(PACKAGE, kind) for kind in BUILT_IN.all]
+        for package, returned in self.call("pytest_recall_memories"):
+            listed, why = attempt(partial(list, [returned] if isinstance(returned, MemoryKind) else returned))
+            if not why and all(isinstance(one, MemoryKind) for one in listed):
+                kinds += [(package, one) for one in listed]
+                continue
+            what = f"returns {type(returned).__name__}, and no list of MemoryKind"
+            self.leave_out(package, f"`pytest_recall_memories` {what}")
+        homes: dict[str, list[str]] = {}
+        for package, kind in kinds:
+            for name in (kind.name, *kind.aliases):
+                homes.setdefault(name, []).append(package)
+        refused = {
+            name: f"`{name}` is a memory of {' and of '.join(packages)}; remove one of them"
+            for name, packages in homes.items()
+            if len(packages) > 1
+        }
+        return MemoryKinds(
+            (kind for _, kind in kinds if kind.name not in refused),
+            packages={kind.name: package for package, kind in kinds},
+            refused=refused,
+            left_out=[str(one) for one in self.left_out],
+        )
 
     def _package_of(self, implementation: pluggy.HookImpl) -> str:
         return self._packages.get(implementation.plugin) or implementation.plugin_name
