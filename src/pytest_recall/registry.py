@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
@@ -56,6 +56,9 @@ class Registry:
         marked = [name for name, value in vars(module).items() if hasattr(value, "pytest_impl")]
         if others := [name for name in marked if name not in hooks]:
             self.left_out.append(UnusedExtension(package, f"`{others[0]}` is no hook{nearest(others[0], hooks)}"))
+            return
+        if self._manager.is_registered(module):  # It is a plugin of pytest as well.
+            self._packages[module] = package
             return
         _, why = attempt(lambda: self._manager.register(module))
         if why:
@@ -116,12 +119,16 @@ class Registry:
 
         kinds = [(PACKAGE, kind) for kind in BUILT_IN.all]
         for package, returned in self.call("pytest_recall_memories"):
-            listed, why = attempt(partial(list, [returned] if isinstance(returned, MemoryKind) else returned))
-            if not why and all(isinstance(one, MemoryKind) for one in listed):
+            several = [returned] if isinstance(returned, MemoryKind) else returned
+            # A generator runs now.
+            listed, why = attempt(partial(list, several)) if isinstance(several, Iterable) else ([several], "")
+            if why:
+                self.leave_out(package, f"`pytest_recall_memories` has a fault ({why})")
+            elif all(isinstance(one, MemoryKind) for one in listed):
                 kinds += [(package, one) for one in listed]
-                continue
-            what = f"returns {type(returned).__name__}, and no list of MemoryKind"
-            self.leave_out(package, f"`pytest_recall_memories` {what}")
+            else:
+                what = f"returns {type(returned).__name__}, and no list of MemoryKind"
+                self.leave_out(package, f"`pytest_recall_memories` {what}")
         homes: dict[str, list[str]] = {}
         for package, kind in kinds:
             for name in (kind.name, *kind.aliases):
@@ -132,7 +139,7 @@ class Registry:
             if len(packages) > 1
         }
         return MemoryKinds(
-            (kind for _, kind in kinds if kind.name not in refused),
+            (kind for _, kind in kinds),
             packages={kind.name: package for package, kind in kinds},
             refused=refused,
             left_out=[str(one) for one in self.left_out],

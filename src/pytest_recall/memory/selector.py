@@ -32,12 +32,13 @@ class MemoryKinds:
         left_out: Sequence[str] = (),
     ) -> None:
         """Take the kinds, their packages by name, the names that are refused with why, and the extensions left out."""
-        self.all = tuple(kinds)
+        every = tuple(kinds)
+        self.all = tuple(kind for kind in every if kind.name not in refused)
         self.refused = refused
         self.left_out = tuple(left_out)
         self._packages = packages
-        self._by_name = {name: kind for kind in self.all for name in (kind.name, *kind.aliases)}
-        names = "|".join(re.escape(name) for name in (*self._by_name, *refused))
+        self._by_name = {name: kind for kind in reversed(every) for name in (kind.name, *kind.aliases)}
+        names = "|".join(map(re.escape, self._by_name))
         self._begins = re.compile(rf",(?=\s*(?:{names})\b)")
 
     def forms(self) -> list[tuple[MemoryKind, MemoryForm]]:
@@ -97,13 +98,15 @@ class MemoryKinds:
         return RecallError(f"the extension of {package}: the memory `{kind.name}` has a fault ({why})")
 
     def _named(self, word: str) -> MemoryKind | None:
-        if word in self.refused:
-            raise RecallError(self.refused[word])
-        if word in self._by_name:
-            return self._by_name[word]
-        # The target may stand behind another separator, as in `last-20`.
-        others = (kind for kind in self.all if kind.separator != ":")
-        return next((kind for kind in others if word.startswith(f"{kind.name}{kind.separator}")), None)
+        """Return the kind with a name, or None. Raises RecallError for a name that is refused."""
+        kind = self._by_name.get(word)
+        if kind is None:  # The target may stand behind another separator, as in `last-20`.
+            others = (one for one in self._by_name.values() if one.separator != ":")
+            kind = next((one for one in others if word.startswith(f"{one.name}{one.separator}")), None)
+        for name in () if kind is None else (word, kind.name):
+            if name in self.refused:
+                raise RecallError(self.refused[name])
+        return kind
 
     def _target(self, kind: MemoryKind, read: Callable[[str], str], text: str, rest: str) -> str:
         try:
