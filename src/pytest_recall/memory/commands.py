@@ -87,7 +87,10 @@ def run_check(args: argparse.Namespace) -> int:
     from pytest_recall.memory.resolve import resolve
     from pytest_recall.memory.session import Memory
 
-    client = resolve(args.selector, registry().memories())
+    kinds = registry().memories()
+    client = resolve(args.selector, kinds)
+    for why in kinds.left_out:
+        say(why)
     if not client.private and not args.yes:
         raise RecallError(
             f"{client.name}: the check begins with a reset, which deletes everything that it holds; add --yes if this"

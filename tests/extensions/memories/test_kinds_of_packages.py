@@ -108,6 +108,13 @@ def test_a_fault_names_the_package(tmp_path: Path, source: str, selector: str, s
     assert (code, error.count("\n"), sentence in error) == ((2, 1, True) if sentence else (0, 0, True))
 
 
+def test_one_with_a_fault_is_named_and_takes_no_other_with_it(tmp_path: Path) -> None:
+    package(tmp_path, "mine", "raise ValueError('x')")
+    code, _, error = recall(tmp_path, "memory", "check", "last-3")
+    assert (code, error.count("\n")) == (0, 1)
+    assert error.startswith("recall: the extension of mine is left out: it cannot be loaded (ValueError: x, ")
+
+
 def test_a_name_of_two_packages_selects_neither_and_both_are_named(tmp_path: Path) -> None:
     package(tmp_path, "mine", kind("shelf"))
     package(tmp_path, "theirs", kind("shelf"))

@@ -251,6 +251,8 @@ def run_membench(args: argparse.Namespace) -> int:
     selectors = kinds.selected(args.memory or [DEFAULT])
     watch()
     clients = [make(one) for one in selectors]
+    for why in kinds.left_out:
+        say(why)
     for client in clients:
         if args.memory_reset and client.private:
             raise RecallError(f"--memory-reset: {client.name} is empty when a run begins; remove the option")

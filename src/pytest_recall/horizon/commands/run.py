@@ -214,6 +214,8 @@ def _one(
         _check_models(args, here=here)
     say_dates(settings.corpus)
     with closing(parts_of(settings, kinds, _calls(args, meter, settings, here), say, ready=not args.dry_run)) as parts:
+        for why in () if folders else kinds.left_out:
+            say(why)
         if args.dry_run:
             print_report(preview_report(_name(parts), parts), args)
             return 0, None
