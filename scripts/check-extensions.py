@@ -80,6 +80,30 @@ def check_host(bin_: Path, work: Path) -> str:
     return f"a scheduled job runs in mode {header['mode']}"
 
 
+def check_memory(bin_: Path, work: Path) -> str:
+    """Ask the memory of the example, by a command and in a run of pytest."""
+    listed = run(bin_ / "recall", "memory", "list", cwd=work)
+    assert any(line.startswith("difflib ") for line in listed.splitlines()), listed
+    found = json.loads(run(bin_ / "recall", "memory", "check", "difflib;least=0.1", "--json", cwd=work))
+    assert (found["stored"], found["same"], found["held"]) == (3, 3, 3), found
+    done = subprocess.run(
+        [str(bin_ / "recall"), "memory", "check", "difflib;least=2"],
+        cwd=work,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.count("\n"), "is no ratio" in done.stderr) == (2, 1, True), done.stderr
+    case = {"id": "bees", "scenario": "facts", "dimension": "recall", "memory": {"facts": ["Alice keeps bees"]}}
+    case |= {"input": "Who keeps bees?", "expected": "Alice", "judges": ["contains"]}
+    project = work / "project"
+    (project / "eval").mkdir(parents=True)
+    (project / "eval" / "cases.yaml").write_text(json.dumps([case]), encoding="utf-8")
+    (project / "eval" / "rubric.yaml").write_text("owner: us\n", encoding="utf-8")
+    run(bin_ / "pytest", "-q", "-p", "recall", "eval", "--memory", "difflib", cwd=project)
+    return f"{found['same']} of {found['stored']} facts came back as they were, and a case passed"
+
+
 def main() -> int:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -98,6 +122,7 @@ def main() -> int:
         print(f"ragas-importer: {check_importer(bin_, work)}")
         print(f"beam-dataset: {check_dataset(bin_, work)}")
         print(f"buildkite-host: {check_host(bin_, work)}")
+        print(f"difflib-memory: {check_memory(bin_, work)}")
         shipped = run(bin_ / "python", "-c", "import pytest_recall as r; print(r.__path__[0])", cwd=work).strip()
         shutil.rmtree(Path(shipped) / "extensions")
         last = run(

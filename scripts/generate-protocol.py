@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parent.parent / "src" / "pytest_recall" / "memory" / "protocol"
+FOLDER = Path(__file__).resolve().parent.parent / "src" / "pytest_recall" / "extensions" / "memories" / "protocol"
 NAME = "memory_bench"
 
 

@@ -336,6 +336,8 @@ def extension_part() -> Iterator[str]:
             yield f"| `{name}{parameters(value)}` | {cell(first_line(value.__doc__))} |"
         elif isinstance(value, int):
             yield f"| `{name}` | {value:,} |"
+    yield "| `Channel` | What a call of a service goes through: it takes a Request, and what calls the service. |"
+    yield "| `TIMEOUT_OPTION` | The option `timeout`, which `MemorySelector.timeout` reads as seconds. |"
     yield "| `hookimpl` | Marks a function as the implementation of a hook. |"
     yield "| `Judge` | A judge as a case file has it: its name, or a mapping from its name to its arguments. |"
 

@@ -26,6 +26,7 @@ from pytest_recall.datasets.membench import MembenchSummary, fold
 from pytest_recall.datasets.membench_run import arguments_of, ask_open_questions, header_of
 from pytest_recall.datasets.questions import SAMPLE, BenchFile, draw
 from pytest_recall.files.wording import markdown_grid
+from pytest_recall.memory.built_in import BUILT_IN
 from pytest_recall.memory.resolve import resolve
 from pytest_recall.memory.session import Memory
 from pytest_recall.metrics.retrieval import MAX_K, Retrieval, measure
@@ -84,7 +85,7 @@ def articles(case: Case) -> tuple[str, ...]:
 
 def on_handbook(selector: str, units: list[Unit], cases: list[Case]) -> MembenchSummary:
     """Return what a memory comes to on our questions, once it is told our handbook."""
-    client = resolve(selector)
+    client = resolve(selector, BUILT_IN)
     k = MAX_K if client.whole else K
     chosen, _ = metrics_of("handbook", client.whole)
     trials = []
@@ -132,7 +133,7 @@ def samples(folder: Path) -> Iterator[str]:
     for dataset in DATASETS:
         asked = BenchFile.model_validate({"dataset": dataset, "path": SAMPLE})
         for memory in MEMORIES:
-            client = resolve(memory)
+            client = resolve(memory, BUILT_IN)
             bench = DatasetCases(folder, SAMPLE, asked, dataset_of(asked, folder, SAMPLE))
             out = folder / dataset / memory
             arguments = arguments_of(bench, client)

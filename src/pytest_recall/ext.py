@@ -6,7 +6,7 @@ package names the module in its entry points:
     [project.entry-points.pytest_recall]
     mine = "my_package.recall"
 
-What the package ships in `pytest_recall.extensions`, importers and code hosts, uses nothing else of it.
+What the package ships in `pytest_recall.extensions`, importers, code hosts and memories, uses nothing else of it.
 """
 
 from __future__ import annotations
@@ -29,19 +29,39 @@ from pytest_recall.cases.imports import (
     slug,
     word,
 )
+from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from pytest_recall.datasets.dataset import Conversation, Question, Sample, Session, Utterance
 from pytest_recall.datasets.file import DatasetLayout
 from pytest_recall.datasets.rows import DatasetRow
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.files.wording import one_line
 from pytest_recall.forge.client import RefusedError, RestClient
 from pytest_recall.forge.host import Comment, Host, Issue
+from pytest_recall.memory.client import MemoryAdapter, patience
+from pytest_recall.memory.dense import embed, embedded
+from pytest_recall.memory.kind import (
+    TIMEOUT_OPTION,
+    MemoryContext,
+    MemoryForm,
+    MemoryKind,
+    MemoryOption,
+    MemorySelector,
+)
+from pytest_recall.models.model import Ask, Message, ModelError, Reply
+from pytest_recall.models.provider import Provider
+from pytest_recall.models.waiting import Channel
+from pytest_recall.replay.exchange import Request, Response
 from pytest_recall.runs.job import Job
+from pytest_recall.trials.trial import Passage
 
 __all__ = [
     "MAX_CASES",
     "MAX_TRIALS",
+    "TIMEOUT_OPTION",
+    "Ask",
     "Case",
+    "Channel",
     "Comment",
     "Conversation",
     "DatasetLayout",
@@ -56,17 +76,36 @@ __all__ = [
     "Issue",
     "Job",
     "Judge",
+    "MemoryAdapter",
+    "MemoryContext",
+    "MemoryFault",
+    "MemoryForm",
+    "MemoryKind",
+    "MemoryOption",
+    "MemorySelector",
+    "Message",
+    "ModelError",
     "Node",
+    "Passage",
+    "Provider",
+    "QueryContext",
     "Question",
     "RecallError",
     "RefusedError",
     "Remark",
+    "Reply",
+    "Request",
+    "Response",
     "RestClient",
     "Sample",
     "Session",
     "Utterance",
+    "embed",
+    "embedded",
     "hookimpl",
     "nearest",
+    "one_line",
+    "patience",
     "read_text",
     "slug",
     "word",

@@ -13,7 +13,7 @@ import pluggy
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pytest_recall.ext import Case, DatasetLayout, Host, Importer
+    from pytest_recall.ext import Case, DatasetLayout, Host, Importer, MemoryKind
 
 GROUP = "pytest_recall"
 """The group of entry points."""
@@ -50,4 +50,13 @@ def pytest_recall_datasets() -> Iterable[DatasetLayout]:  # type: ignore[empty-b
     """Return layouts of datasets of conversations and questions, for `recall memory` and files `*.dataset.yaml`.
 
     The commands find those of packages alone; a session of pytest those of conftest files as well.
+    """
+
+
+@hookspec
+def pytest_recall_memories() -> Iterable[MemoryKind]:  # type: ignore[empty-body]
+    """Return kinds of memories, each of which a selector names, as in `--memory NAME`.
+
+    A command finds those of packages, and pytest those of its conftest files and plugins as well. A name that two
+    packages have selects neither.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from pytest_recall.cases.case import Case
     from pytest_recall.datasets.file import DatasetLayout
     from pytest_recall.forge.host import Host
+    from pytest_recall.memory.selector import MemoryKinds
+
+PACKAGE = "pytest-recall"
+"""The distribution of what is built in."""
 
 T = TypeVar("T")
 
@@ -60,6 +64,9 @@ class Registry:
         if others := [name for name in marked if name not in hooks]:
             self.left_out.append(UnusedExtension(package, f"`{others[0]}` is no hook{nearest(others[0], hooks)}"))
             return
+        if self._manager.is_registered(module):  # It is a plugin of pytest as well.
+            self._packages[module] = package
+            return
         _, why = attempt(lambda: self._manager.register(module))
         if why:
             self.left_out.append(UnusedExtension(package, why))
@@ -68,15 +75,34 @@ class Registry:
             return
         self._packages[module] = package
 
-    def call(self, hook: str) -> Iterator[tuple[str, Any]]:
-        """Yield what each extension returns for a hook without arguments, with its package; a fault leaves it out."""
+    def listed(self, hook: str, kind: type[T], *, strict: bool = False) -> list[tuple[str, T]]:
+        """Return what extensions list for a hook without arguments, each thing with its package.
+
+        An extension with a fault is left out; RecallError is raised for it where one is `strict`.
+        """
+        found: list[tuple[str, T]] = []
         for implementation in getattr(self._manager.hook, hook).get_hookimpls():
             package = self._package_of(implementation)
             returned, why = attempt(implementation.function)
-            if why:
-                self.left_out.append(UnusedExtension(package, f"`{hook}` has a fault ({why})"))
+            several = [returned] if isinstance(returned, kind) else returned
+            if not why and isinstance(several, Iterable):  # A generator runs now.
+                several, why = attempt(partial(list, several))
+            if not why and not isinstance(several, list):
+                why = f"it returns {type(returned).__name__}, and no list of {kind.__name__}"
+            if not why and (other := next((one for one in several if not isinstance(one, kind)), None)) is not None:
+                why = f"it lists {type(other).__name__}, and not {kind.__name__} alone"
+            if not why:
+                found += [(package, one) for one in several]
+            elif strict:
+                raise _faulty(package, hook, why)
             else:
-                yield package, returned
+                self.leave_out(package, f"`{hook}` has a fault ({why})")
+        return found
+
+    def leave_out(self, package: str, why: str) -> None:
+        """Note that the extension of a package is not used, once however often it is asked."""
+        if (unused := UnusedExtension(package, why)) not in self.left_out:
+            self.left_out.append(unused)
 
     def first(self, hook: str, kind: type, **arguments: object) -> Any:
         """Return the first thing of a `kind` that an extension returns for a hook, None where none does.
@@ -102,7 +128,14 @@ class Registry:
         """
         from pytest_recall.datasets.file import LAYOUTS, DatasetLayout
 
-        return self._named("pytest_recall_datasets", DatasetLayout, LAYOUTS)
+        found = dict(LAYOUTS)
+        homes = dict.fromkeys(LAYOUTS, PACKAGE)
+        for package, layout in self.listed("pytest_recall_datasets", DatasetLayout, strict=True):
+            if layout.name in found:
+                names = f"{homes[layout.name]} and of {package}"
+                raise RecallError(f"`{layout.name}` is a dataset of {names}; remove one of them")
+            found[layout.name], homes[layout.name] = layout, package
+        return found
 
     def case_checks(self) -> list[Callable[[Case], Iterator[str]]]:
         """Return what extensions check each case by: a function that yields what is wrong with it, in sentences.
@@ -121,31 +154,39 @@ class Registry:
             raise _faulty(self._package_of(implementation), "pytest_recall_check_case", why)
         yield from map(one_line, sentences)
 
-    def _named(self, hook: str, kind: type[T], built_in: Mapping[str, T]) -> Mapping[str, T]:
-        """Return what is built in and what extensions return for a hook that lists things with a name, by that."""
-        homes = dict.fromkeys(built_in, "pytest-recall")
-        found = dict(built_in)
-        for implementation in getattr(self._manager.hook, hook).get_hookimpls():
-            package = self._package_of(implementation)
-            returned, why = attempt(implementation.function)
-            if why:
-                raise _faulty(package, hook, why)
-            things = [returned] if isinstance(returned, kind) else returned
-            if not isinstance(things, list | tuple) or not all(isinstance(one, kind) for one in things):
-                raise _faulty(package, hook, f"it returns {type(returned).__name__}, and no list of {kind.__name__}")
-            for one in things:
-                name = str(getattr(one, "name", ""))
-                if name in found:
-                    raise RecallError(f"`{name}` is of {homes[name]} and of {package}; uninstall one of them")
-                found[name], homes[name] = one, package
-        return found
-
     def host(self, environ: Mapping[str, str], repo: str | None = None) -> Host | None:
         """Return the code host of a job, or of the repository `repo`; None where no extension knows it."""
         from pytest_recall.forge.host import Host
 
         host: Host | None = self.first("pytest_recall_host", Host, environ=environ, repo=repo)
         return host
+
+    def memories(self) -> MemoryKinds:
+        """Return the kinds of memories that are built in, and those of all extensions.
+
+        An extension with a fault is left out; a name that two packages have is refused once it is selected.
+        """
+        from pytest_recall.memory.built_in import BUILT_IN
+        from pytest_recall.memory.kind import MemoryKind
+        from pytest_recall.memory.selector import MemoryKinds
+
+        kinds = [(PACKAGE, kind) for kind in BUILT_IN.all]
+        kinds += self.listed("pytest_recall_memories", MemoryKind)
+        homes: dict[str, list[str]] = {}
+        for package, kind in kinds:
+            for name in (kind.name, *kind.aliases):
+                homes.setdefault(name, []).append(package)
+        refused = {
+            name: f"`{name}` is a memory of {' and of '.join(packages)}; remove one of them"
+            for name, packages in homes.items()
+            if len(packages) > 1
+        }
+        return MemoryKinds(
+            (kind for _, kind in kinds),
+            packages={kind.name: package for package, kind in kinds},
+            refused=refused,
+            left_out=[str(one) for one in self.left_out],
+        )
 
     def _package_of(self, implementation: pluggy.HookImpl) -> str:
         """Return the distribution of an implementation; of a conftest file, or a plugin that pytest knows, its name."""

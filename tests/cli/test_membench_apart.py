@@ -94,7 +94,7 @@ def test_tools_keep_conversations_apart_and_take_several_texts(inside: Recall, t
 
 def test_a_grpc_service_keeps_conversations_apart_and_takes_several_days(inside: Recall, tmp_path: Path) -> None:
     pytest.importorskip("grpc")
-    from tests.memory.grpc_bench import Bench, grpc_serving
+    from tests.extensions.memories.grpc_bench import Bench, grpc_serving
 
     with grpc_serving(Bench()) as bench:
         bench.health |= {"namespaces": True, "batches": 10}

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.memory.selector import FORMS
+from pytest_recall.registry import registry
 from tests.cli.conftest import Recall
 from tests.cli.samples import recall
 from tests.memory.services import Service, serving
 
+FORMS = {kind.written(form): form.about for kind, form in registry().memories().forms()}
 DROPPING = """
 class Client:
     def __init__(self):

@@ -18,7 +18,8 @@ from pytest_recall.datasets.membench_run import MembenchResult, arguments_of, as
 from pytest_recall.datasets.questions import BenchFile
 from pytest_recall.files import pace
 from pytest_recall.files.errors import RecallError
-from pytest_recall.memory.client import Client
+from pytest_recall.memory.built_in import BUILT_IN
+from pytest_recall.memory.client import MemoryAdapter
 from pytest_recall.memory.resolve import resolve
 from pytest_recall.trials.question_run import QuestionRun
 
@@ -30,7 +31,7 @@ def bench(path: str = "sample", folder: Path = Path(), **given: Any) -> DatasetC
     return DatasetCases(folder / "f.dataset.yaml", "f.dataset.yaml", asked, dataset_of(asked, folder, "f.dataset.yaml"))
 
 
-def asked_all(found: DatasetCases, client: Client, folder: Path, tell: Callable[[str], None]) -> MembenchResult:
+def asked_all(found: DatasetCases, client: MemoryAdapter, folder: Path, tell: Callable[[str], None]) -> MembenchResult:
     arguments = arguments_of(found, client)
     with QuestionRun(folder, header_of(folder, found, arguments, None), tell) as run:
         return ask_open_questions(found, client, run, arguments, allowed=False)
@@ -141,7 +142,7 @@ def test_rows_are_read_in_any_order(tmp_path: Path) -> None:
 def test_a_large_file_is_never_held(tmp_path: Path) -> None:
     path = written(tmp_path, *(history(number, "x " * (LONG // 2)) for number in range(ROWS)))
     whole = path.stat().st_size
-    client = resolve("last-2")
+    client = resolve("last-2", BUILT_IN)
 
     def run(named: Path, out: str) -> MembenchResult:
         found = bench(str(named), limit=1)
@@ -162,7 +163,7 @@ def test_a_large_file_is_never_held(tmp_path: Path) -> None:
 
 def test_how_far_it_has_come_is_told_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pace, "EVERY", 0)
-    found, client, told = bench(dataset="dmr"), resolve("last-2"), list[str]()
+    found, client, told = bench(dataset="dmr"), resolve("last-2", BUILT_IN), list[str]()
     asked_all(found, client, tmp_path, told.append)
     total = len(found.entries)
     assert total > 1

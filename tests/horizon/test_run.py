@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.cli import main
+from pytest_recall.memory.built_in import BUILT_IN
 from pytest_recall.memory.resolve import resolve
 from pytest_recall.models.waiting import Break
 from pytest_recall.trials.journal import read_journal
@@ -365,7 +366,7 @@ def test_a_killed_run_may_empty_the_memory_that_it_has_filled(
     assert not (tmp_path / "out/.memory-filled").exists()
     assert main([*RUN[:-1], "a", "--ranges", "3"]) == 0
     # As a kill leaves it: units in the memory, and a question that was not answered.
-    memory = resolve("sqlite-fts:mine.db")
+    memory = resolve("sqlite-fts:mine.db", BUILT_IN)
     memory.store("left over", {"id": "1"})
     memory.close()
     rows = (tmp_path / "out/trials.jsonl").read_text().splitlines(keepends=True)

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from pytest_recall.cases.memory_part import QueryContext
-from pytest_recall.memory.client import Client
+from pytest_recall.memory.client import MemoryAdapter
 from pytest_recall.memory.resolve import resolve
 from pytest_recall.models.waiting import Channel
+from pytest_recall.registry import registry
 from pytest_recall.trials.trial import Passage
 
 NOW = QueryContext()
@@ -21,12 +22,13 @@ FACTS = {
 }
 
 
-def made(selector: str, root: Path | None = None, channel: Channel | None = None, **environ: str) -> Client:
+def made(selector: str, root: Path | None = None, channel: Channel | None = None, **environ: str) -> MemoryAdapter:
     """Return the memory of a selector; programs find those of this process."""
-    return resolve(selector, root=root, channel=channel, environ={"PATH": os.environ["PATH"], **environ})
+    variables = {"PATH": os.environ["PATH"], **environ}
+    return resolve(selector, registry().memories(), root=root, channel=channel, environ=variables)
 
 
-def filled(client: Client, facts: Mapping[str, str] = FACTS) -> Client:
+def filled(client: MemoryAdapter, facts: Mapping[str, str] = FACTS) -> MemoryAdapter:
     """Return `client` with these facts in it, by their ids."""
     client.reset()
     for name, text in facts.items():

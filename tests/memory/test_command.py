@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.cases.memory_part import MemoryFault
-from pytest_recall.memory.client import Client
+from pytest_recall.memory.client import MemoryAdapter
 from pytest_recall.models import process
 from pytest_recall.models.waiting import Channel
 from pytest_recall.replay.exchange import Request, Response
@@ -67,7 +67,7 @@ def program(tmp_path: Path) -> str:
     return f"command:{shlex.quote(sys.executable)} system.py"
 
 
-def client(program: str, folder: Path, channel: Channel | None = None, **environ: str) -> Client:
+def client(program: str, folder: Path, channel: Channel | None = None, **environ: str) -> MemoryAdapter:
     return made(program, folder, channel, **environ)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
+from pytest_recall.memory.built_in import BUILT_IN
 from pytest_recall.memory.client import deadline, patience
 from pytest_recall.memory.resolve import resolve
 
@@ -28,7 +29,7 @@ def test_with_one_it_has_what_is_left() -> None:
 
 def test_a_program_is_ended_with_the_time_of_its_question(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text("import time\ntime.sleep(60)\n")
-    client = resolve(f"command:{sys.executable} slow.py", root=tmp_path)
+    client = resolve(f"command:{sys.executable} slow.py", BUILT_IN, root=tmp_path)
     begin = time.monotonic()
     with deadline(0.3), pytest.raises(MemoryFault, match="it did not finish within"):
         client.recall("What?", 5, QueryContext())

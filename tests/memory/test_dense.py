@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.cases.memory_part import QueryContext
-from pytest_recall.memory.client import Client
+from pytest_recall.memory.client import MemoryAdapter
 from pytest_recall.memory.dense import Hybrid, K, _highest
 from pytest_recall.trials.trial import Passage
 from tests.memory.asking import NOW, filled, made, sources
@@ -49,7 +49,7 @@ def test_what_grows_forgets_nothing() -> None:
     assert "150 red cars" in {one.text for one in client.recall("150 red cars", 2, NOW)}
 
 
-class Listed(Client):
+class Listed(MemoryAdapter):
     """Ranks the units by their places, as a test says."""
 
     def __init__(self, *places: int) -> None:

@@ -10,7 +10,7 @@ from email.utils import format_datetime
 import pytest
 
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
-from pytest_recall.memory.client import Client, deadline
+from pytest_recall.memory.client import MemoryAdapter, deadline
 from tests.memory.asking import NOW, filled, made, sources
 from tests.memory.services import Service, serving
 
@@ -24,13 +24,13 @@ def service() -> Iterator[Service]:
 
 
 @pytest.fixture
-def client(service: Service) -> Iterator[Client]:
+def client(service: Service) -> Iterator[MemoryAdapter]:
     client = made(f"{service.url}/")
     yield client
     client.close()
 
 
-def test_what_is_sent_and_what_comes_back(service: Service, client: Client) -> None:
+def test_what_is_sent_and_what_comes_back(service: Service, client: MemoryAdapter) -> None:
     filled(client, {"car": "my car is “red”"})
     found = client.recall("which car?", 2, QueryContext(session="s2", date="2026-05-01"))
     assert [(one.text, one.source, one.score) for one in found] == [("my car is “red”", "car", 0.5)]
@@ -46,7 +46,7 @@ def test_what_is_sent_and_what_comes_back(service: Service, client: Client) -> N
     ]
 
 
-def test_what_it_can_do_beside_it_says_in_its_health(service: Service, client: Client) -> None:
+def test_what_it_can_do_beside_it_says_in_its_health(service: Service, client: MemoryAdapter) -> None:
     service.health = {"answer": True, "finalize": True}
     filled(client)
     assert client.answer("why?", 5, NOW) == "answer to why?"
@@ -58,7 +58,7 @@ def test_what_it_can_do_beside_it_says_in_its_health(service: Service, client: C
 
 
 @pytest.mark.parametrize(("said", "most"), [(50, 50), (1, 1), (0, 1), (True, 1), ("many", 1), (None, 1)])
-def test_so_many_texts_at_once_as_it_says(service: Service, client: Client, said: object, most: int) -> None:
+def test_so_many_texts_at_once_as_it_says(service: Service, client: MemoryAdapter, said: object, most: int) -> None:
     service.health = {"batches": said}
     assert client.batch == 1, "it has said nothing yet"
     client.learn()
@@ -71,14 +71,14 @@ def test_so_many_texts_at_once_as_it_says(service: Service, client: Client, said
     assert client.count() == 2
 
 
-def test_a_service_without_health(service: Service, client: Client) -> None:
+def test_a_service_without_health(service: Service, client: MemoryAdapter) -> None:
     service.health = None
     assert sources(filled(client).recall("car", 1, NOW)) != []
     assert client.count() is None
     client.healthcheck()
 
 
-def test_one_that_is_not_ready(service: Service, client: Client) -> None:
+def test_one_that_is_not_ready(service: Service, client: MemoryAdapter) -> None:
     service.health = {"ready": False}
     with pytest.raises(MemoryFault, match="says that it is not ready"):
         client.healthcheck()
@@ -101,21 +101,21 @@ def test_one_that_is_not_ready(service: Service, client: Client) -> None:
     ],
 )
 def test_what_is_no_reply_is_one_sentence(
-    service: Service, client: Client, status: int, body: bytes, message: str
+    service: Service, client: MemoryAdapter, status: int, body: bytes, message: str
 ) -> None:
     service.replies["/recall"] = (status, body)
     with pytest.raises(MemoryFault, match=message):
         client.recall("x", 5, NOW)
 
 
-def test_an_answer_without_text(service: Service, client: Client) -> None:
+def test_an_answer_without_text(service: Service, client: MemoryAdapter) -> None:
     service.health = {"answer": True}
     service.replies["/answer"] = (200, b'{"answer": "a"}')
     with pytest.raises(MemoryFault, match="replied without `text`"):
         client.answer("x", 5, NOW)
 
 
-def test_texts_alone_are_passages(service: Service, client: Client) -> None:
+def test_texts_alone_are_passages(service: Service, client: MemoryAdapter) -> None:
     service.replies["/recall"] = (200, b'{"passages": ["a", {"text": "b", "score": null}], "more": 1}')
     assert [one.text for one in client.recall("x", 5, NOW)] == ["a", "b"]
 
@@ -137,7 +137,7 @@ def test_one_that_is_not_there() -> None:
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_busy_service_is_asked_again_after_what_it_says(service: Service, client: Client, status: int) -> None:
+def test_a_busy_service_is_asked_again_after_what_it_says(service: Service, client: MemoryAdapter, status: int) -> None:
     date = format_datetime(datetime.fromtimestamp(time.time() + 1, UTC), usegmt=True)
     service.busy = [(status, "0.2"), (status, date)]
     start = time.monotonic()
@@ -148,7 +148,9 @@ def test_a_busy_service_is_asked_again_after_what_it_says(service: Service, clie
 
 
 @pytest.mark.parametrize(("status", "after", "tries"), [(429, "600", 1), (503, "0", 4), (500, "0", 1)])
-def test_it_is_not_asked_without_end(service: Service, client: Client, status: int, after: str, tries: int) -> None:
+def test_it_is_not_asked_without_end(
+    service: Service, client: MemoryAdapter, status: int, after: str, tries: int
+) -> None:
     service.busy = [(status, after)] * 9
     with pytest.raises(MemoryFault, match=f"POST /reset: status {status} 'busy'") as caught:
         client.reset()
@@ -156,7 +158,7 @@ def test_it_is_not_asked_without_end(service: Service, client: Client, status: i
     assert (f"tried {tries} times" in str(caught.value)) == (tries > 1)
 
 
-def test_no_wait_is_longer_than_the_time_of_the_question(service: Service, client: Client) -> None:
+def test_no_wait_is_longer_than_the_time_of_the_question(service: Service, client: MemoryAdapter) -> None:
     service.busy = [(503, "5")] * 9
     with deadline(0.5), pytest.raises(MemoryFault, match="status 503"):
         client.recall("car", 1, NOW)

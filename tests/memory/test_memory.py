@@ -11,7 +11,8 @@ import pytest
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.memory_part import Haystack, MemoryFault, MemoryPart, QueryContext, Stage, Unit
 from pytest_recall.files.errors import CaseError
-from pytest_recall.memory.client import Client
+from pytest_recall.memory.built_in import BUILT_IN
+from pytest_recall.memory.client import MemoryAdapter
 from pytest_recall.memory.python_memory import Own
 from pytest_recall.memory.resolve import resolve
 from pytest_recall.memory.session import Memory, Readback
@@ -72,7 +73,7 @@ def memory(found: Any, **given: Any) -> Memory:
 
 
 def baseline(selector: str, **given: Any) -> Memory:
-    return Memory(resolve(selector), wait=waited, **given)
+    return Memory(resolve(selector, BUILT_IN), wait=waited, **given)
 
 
 def test_a_case_is_stored_finalized_asked_and_read_back() -> None:
@@ -242,7 +243,7 @@ def test_probing_can_be_left_out() -> None:
 
 
 def test_one_that_only_answers_is_not_read_back() -> None:
-    class Oracle(Client):
+    class Oracle(MemoryAdapter):
         answers_only = True
 
         def reset(self) -> None: ...

@@ -9,31 +9,37 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.memory.selector import FORMS, OPTIONS, MemorySelector, parse, selected
+from pytest_recall.memory.built_in import headers_of
+from pytest_recall.memory.kind import MemorySelector
 from pytest_recall.models.model import place_and_name
+from pytest_recall.registry import registry
+
+KINDS = registry().memories()
+"""With those of the extensions that are shipped."""
+parse, selected = KINDS.parse, KINDS.selected
 
 
 @pytest.mark.parametrize(
-    ("text", "kind", "target", "window", "options"),
+    ("text", "kind", "target", "options"),
     [
-        ("sqlite-fts", "sqlite-fts", "", 0, {}),
-        (" sqlite-fts:eval/memory.db;tokenizer=porter ", "sqlite-fts", "eval/memory.db", 0, {"tokenizer": "porter"}),
-        ("hybrid;tokenizer=trigram", "hybrid", "", 0, {"tokenizer": "trigram"}),
-        ("last-20", "last", "", 20, {}),
-        ("full", "full", "", 0, {}),
-        ("command:my-memory --config a;b.toml", "command", "my-memory --config a;b.toml", 0, {}),
-        ("command:sh -c 'a; b';timeout=5", "command", "sh -c 'a; b'", 0, {"timeout": "5"}),
-        ("python:a.b:C", "python", "a.b:C", 0, {}),
-        ("mem0:openai:m;http://127.0.0.1:1/v1", "mem0", "openai:m;http://127.0.0.1:1/v1", 0, {}),
-        ("http://127.0.0.1:8080/api", "http", "http://127.0.0.1:8080/api", 0, {}),
-        ("https://h;timeout=0.5", "http", "https://h", 0, {"timeout": "0.5"}),
-        ("mcp:server;store=add;recall=find", "mcp", "server", 0, {"store": "add", "recall": "find"}),
-        ("grpc://localhost", "grpc", "localhost:50052", 0, {}),
-        ("grpc://[::1]:99;timeout=3", "grpc", "[::1]:99", 0, {"timeout": "3"}),
+        ("sqlite-fts", "sqlite-fts", "", {}),
+        (" sqlite-fts:eval/memory.db;tokenizer=porter ", "sqlite-fts", "eval/memory.db", {"tokenizer": "porter"}),
+        ("hybrid;tokenizer=trigram", "hybrid", "", {"tokenizer": "trigram"}),
+        ("last-20", "last", "20", {}),
+        ("full", "full", "", {}),
+        ("command:my-memory --config a;b.toml", "command", "my-memory --config a;b.toml", {}),
+        ("command:sh -c 'a; b';timeout=5", "command", "sh -c 'a; b'", {"timeout": "5"}),
+        ("python:a.b:C", "python", "a.b:C", {}),
+        ("mem0:openai:m;http://127.0.0.1:1/v1", "mem0", "openai:m;http://127.0.0.1:1/v1", {}),
+        ("http://127.0.0.1:8080/api", "http", "http://127.0.0.1:8080/api", {}),
+        ("https://h;timeout=0.5", "http", "https://h", {"timeout": "0.5"}),
+        ("mcp:server;store=add;recall=find", "mcp", "server", {"store": "add", "recall": "find"}),
+        ("grpc://localhost", "grpc", "localhost:50052", {}),
+        ("grpc://[::1]:99;timeout=3", "grpc", "[::1]:99", {"timeout": "3"}),
     ],
 )
-def test_selectors_are_taken_apart(text: str, kind: str, target: str, window: int, options: dict[str, str]) -> None:
-    assert parse(text) == MemorySelector(text=text.strip(), kind=kind, target=target, window=window, options=options)
+def test_selectors_are_taken_apart(text: str, kind: str, target: str, options: dict[str, str]) -> None:
+    assert parse(text) == MemorySelector(text=text.strip(), kind=kind, target=target, options=options)
 
 
 @pytest.mark.parametrize(
@@ -107,8 +113,11 @@ def test_the_timeout_is_a_number_where_it_is_given() -> None:
     assert parse("http://h").timeout is None
 
 
-def test_every_kind_with_options_has_a_form() -> None:
-    assert {form.partition(":")[0] for form in FORMS} >= set(OPTIONS)
+def test_a_selector_as_help_writes_it_is_of_its_form() -> None:
+    for kind, form in KINDS.forms():
+        if example := kind.example(form):
+            parsed = parse(example)
+            assert (KINDS.kind_of(parsed), kind.form(parsed.target)) == (kind, form)
 
 
 def test_several_selectors_are_separated_before_a_known_kind() -> None:
@@ -122,8 +131,8 @@ def test_several_selectors_are_separated_before_a_known_kind() -> None:
 
 def test_headers_are_named_with_their_variables() -> None:
     found = parse("https://127.0.0.1;header=X-API-Key:A,X-Org:B;bearer=TOKEN;timeout=3")
-    assert found.headers == {"X-API-Key": "A", "X-Org": "B", "authorization": "TOKEN"}
-    assert parse("http://127.0.0.1").headers == {}
+    assert headers_of(found.options) == {"X-API-Key": "A", "X-Org": "B", "authorization": "TOKEN"}
+    assert headers_of({}) == {}
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 
 from pytest_recall.cases.memory_part import MemoryClient, MemoryFault
 from pytest_recall.memory import python_memory
+from pytest_recall.memory.built_in import BUILT_IN
 from pytest_recall.memory.python_memory import Own, checked
 from pytest_recall.memory.resolve import resolve
 from tests.memory.asking import FACTS, NOW, filled, made
@@ -186,7 +187,7 @@ def test_a_class_and_a_factory_are_made_with_a_configuration(tmp_path: Path) -> 
     (tmp_path / "configured.py").write_text(CONFIGURED)
 
     def found(name: str, **config: Any) -> Any:
-        return resolve(f"python:configured.py:{name}", root=tmp_path, config=config).recall("?", 1, NOW)
+        return resolve(f"python:configured.py:{name}", BUILT_IN, root=tmp_path, config=config).recall("?", 1, NOW)
 
     # What results show as well may be no parameter.
     assert found("Memory", size=3, model="big", synthesisModel="x") == ["(3, 'big')"]
@@ -202,7 +203,7 @@ def test_a_class_and_a_factory_are_made_with_a_configuration(tmp_path: Path) -> 
 def test_one_without_namespaces_says_so(tmp_path: Path) -> None:
     (tmp_path / "kept.py").write_text(MODULE, encoding="utf-8")
     with pytest.raises(MemoryFault, match="has no separate named stores"):
-        resolve("python:kept.py:Kept", root=tmp_path).in_namespace("a")
+        resolve("python:kept.py:Kept", BUILT_IN, root=tmp_path).in_namespace("a")
 
 
 def test_a_class_without_a_signature_takes_all_settings() -> None:
@@ -212,7 +213,7 @@ def test_a_class_without_a_signature_takes_all_settings() -> None:
 @pytest.mark.parametrize("name", ["Plain", "Mixed", "Async"])
 def test_a_time_limit_is_refused_where_it_could_end_nothing(tmp_path: Path, name: str) -> None:
     (tmp_path / "limited.py").write_text(LIMITED)
-    client = resolve(f"python:limited.py:{name};timeout=3s", root=tmp_path)
+    client = resolve(f"python:limited.py:{name};timeout=3s", BUILT_IN, root=tmp_path)
     if name == "Async":
         client.ready()
         return

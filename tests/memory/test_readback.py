@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pytest_recall.cases.case import Case, JudgeCall
 from pytest_recall.cases.memory_part import Fact, Haystack, MemoryPart, QueryContext, Stage, Unit
 from pytest_recall.files.errors import CaseError
+from pytest_recall.memory.built_in import BUILT_IN
 from pytest_recall.memory.python_memory import Own
 from pytest_recall.memory.resolve import resolve
 from pytest_recall.memory.session import HaltedError, Memory, Readback, readback_of, sample, seen
@@ -126,7 +127,7 @@ def test_units_that_no_case_stores_are_read_back_as_well() -> None:
 
 
 def test_a_memory_that_keeps_sessions_apart_has_kept_what_it_hands_out_at_home() -> None:
-    session = Memory(resolve("sessions"), wait=lambda _: None, probed=4)
+    session = Memory(resolve("sessions", BUILT_IN), wait=lambda _: None, probed=4)
     units = [
         Unit(id=f"u{n}", content=f"unit {n}", metadata={"id": f"u{n}", "session": "payroll", "isolated": "true"})
         for n in range(4)
@@ -215,7 +216,7 @@ def test_what_a_memory_cannot_do_is_one_sentence() -> None:
 
 
 def test_a_run_that_stops_tells_no_more() -> None:
-    memory = Memory(resolve("sqlite-fts"), wait=Loop().wait, is_halted=lambda: True)
+    memory = Memory(resolve("sqlite-fts", BUILT_IN), wait=Loop().wait, is_halted=lambda: True)
     with pytest.raises(HaltedError):
         memory.store_all([UNIT])
     assert memory.count() == 0

@@ -12,8 +12,10 @@ from pytest_recall.cases.memory_part import MemoryFault
 from pytest_recall.judges import built_in
 from pytest_recall.judges.built_in import NEEDS
 from pytest_recall.memory.resolve import DEFAULT, resolve
-from pytest_recall.memory.selector import FORMS, parse
 from pytest_recall.memory.sqlite_fts import SqliteFts
+from pytest_recall.registry import registry
+
+KINDS = registry().memories()
 
 NAMES = (
     *("sqlite-fts:x.db", "sessions", "embedding", "hybrid", "last-3", "full", "null", "command:x", "python:x:y"),
@@ -23,24 +25,26 @@ NAMES = (
 
 
 def test_the_default_is_full_text_search_in_memory() -> None:
-    client = resolve(DEFAULT)
+    client = resolve(DEFAULT, KINDS)
     assert isinstance(client, SqliteFts)
     assert client.private
 
 
 def test_the_worker_is_put_in() -> None:
-    assert resolve("http://127.0.0.1:8080/{worker}").name == "http://127.0.0.1:8080/main"
-    assert resolve("command:memory --config {worker}.toml", worker="gw1").name == "command:memory --config gw1.toml"
+    assert resolve("http://127.0.0.1:8080/{worker}", KINDS).name == "http://127.0.0.1:8080/main"
+    assert (
+        resolve("command:memory --config {worker}.toml", KINDS, worker="gw1").name == "command:memory --config gw1.toml"
+    )
 
 
 def test_every_kind_is_resolved_without_its_package() -> None:
-    kinds = {form.partition(":")[0].replace("last-N", "last-3") for form in FORMS}
-    assert kinds == {parse(name).text.partition(":")[0] for name in NAMES}
+    assert {kind.name for kind in KINDS.all} == {KINDS.parse(name).kind for name in NAMES}
     program = """
 import sys
 from pytest_recall.memory.resolve import resolve
+from pytest_recall.registry import registry
 for name in sys.argv[1:]:
-    assert resolve(name).name == name
+    assert resolve(name, registry().memories()).name == name
 heavy = {"httpx", "mcp", "grpc", "chromadb", "mem0", "bm25s", "tantivy", "wordllama", "numpy", "anyio"}
 print(sorted(heavy & set(sys.modules)))
 """
@@ -64,7 +68,7 @@ def test_a_package_that_is_missing_is_named(
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.setattr(built_in, "_load", built_in._load.__wrapped__)  # Another test may have loaded it.
     with pytest.raises(MemoryFault) as error:
-        resolve(selector).ready()
+        resolve(selector, KINDS).ready()
     assert str(error.value) == said
 
 
@@ -80,4 +84,4 @@ def test_a_package_that_is_missing_is_named(
     ],
 )
 def test_it_is_said_of_what_it_cannot_be_known_what_it_is_made_of(tmp_path: Path, selector: str, known: bool) -> None:
-    assert (not resolve(selector, root=tmp_path).elsewhere) is known
+    assert (not resolve(selector, KINDS, root=tmp_path).elsewhere) is known

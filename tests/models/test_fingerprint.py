@@ -12,8 +12,10 @@ from types import ModuleType
 import pytest
 import yaml
 
+from pytest_recall.memory.built_in import BUILT_IN
 from pytest_recall.memory.resolve import resolve
 from pytest_recall.models.fingerprint import Fingerprint, fingerprint
+from pytest_recall.registry import registry
 
 MEMORY = """
 {imports}
@@ -34,7 +36,7 @@ def _own_modules() -> Iterator[None]:
 
 def of(folder: Path, selector: str = "python:mine.py:Memory") -> Fingerprint:
     """Return the fingerprint of a memory, as a new process would see it."""
-    return fingerprint(resolve(selector, root=folder).code())
+    return fingerprint(resolve(selector, registry().memories(), root=folder).code())
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
@@ -126,7 +128,7 @@ def test_the_module_of_a_factory_counts_at_its_first_import(tmp_path: Path, monk
     monkeypatch.syspath_prepend(str(tmp_path))
     write(tmp_path, {"made": MEMORY.format(imports=""), "fact/__init__": ""})
     write(tmp_path, {"fact/mem": "from made import Memory\n\ndef make():\n    return Memory()\n"})
-    memory = resolve("python:fact.mem:make", root=tmp_path)
+    memory = resolve("python:fact.mem:make", BUILT_IN, root=tmp_path)
     assert tmp_path / "fact" / "mem.py" in [path.resolve() for path in memory.code()]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.memory.client import Client
+from pytest_recall.memory.client import MemoryAdapter
 from pytest_recall.models import inputs
 from pytest_recall.models.inputs import Inputs, InputsNote, end, file_digest, read_inputs, rerun_reason, write_inputs
 
@@ -23,8 +23,8 @@ def _own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     inputs.digest_key.cache_clear()
 
 
-def client(elsewhere: str = "", *, observable: bool = False) -> Client:
-    made = Client("mine")
+def client(elsewhere: str = "", *, observable: bool = False) -> MemoryAdapter:
+    made = MemoryAdapter("mine")
     made.elsewhere, made.observable = elsewhere, observable
     return made
 

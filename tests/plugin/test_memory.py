@@ -427,7 +427,7 @@ def _grpc() -> None:
 
 @pytest.mark.usefixtures("_grpc")
 def test_days_that_are_sent_together_are_replayed_as_they_were_recorded(pytester: pytest.Pytester) -> None:
-    from tests.memory.grpc_bench import Bench, grpc_serving
+    from tests.extensions.memories.grpc_bench import Bench, grpc_serving
 
     judges: dict[str, Any] = {"judges": ["contains"], "expected": "answer to"}
     checkout = PROJECT.with_cases(asking(**judges), {**OTHER, **judges}).at(pytester)

@@ -137,13 +137,13 @@ def _check(place: Place, args: argparse.Namespace) -> str | None:
 
 def _check_selectors(rubric: Settings, name: str) -> None:
     """Raise RecallError for what names no model or memory in a rubric."""
-    from pytest_recall.memory.selector import parse as parse_memory
     from pytest_recall.models.model import parse
 
     appellate = [] if rubric.judge.appellate is None else [rubric.judge.appellate]
     named: list[tuple[str, str, Callable[[str], object]]] = [("judge.model", one, parse) for one in rubric.judge.model]
     named += [("judge.appellate", one, parse) for one in appellate]
-    named += [("memory", one, parse_memory) for one in ([] if rubric.memory is None else [rubric.memory])]
+    if rubric.memory is not None:
+        named.append(("memory", rubric.memory, registry().memories().parse))
     problems = []
     for field, selector, read in named:
         try:
@@ -265,13 +265,12 @@ def _questions(path: Path, place: Place) -> int:
     """Return how many questions a file that names a dataset asks. Raises RecallError for what is wrong with either."""
     # Imported here: most eval sets have none, and their cases need no dataset's modules.
     from pytest_recall.datasets.cases import read_bench
-    from pytest_recall.memory.selector import parse
 
     name = place.name(path)
     bench = read_bench(path, name, registry().datasets())
     if bench.memory:
         try:
-            parse(bench.memory)
+            registry().memories().parse(bench.memory)
         except RecallError as error:
             raise RecallError(*(f"{name}: memory: {message}" for message in error.messages)) from None
     return len(bench.cases())

@@ -31,7 +31,7 @@ from pytest_recall.files.disk import write_bytes, write_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Artifacts, find_case_files, own_case_file, patterns_in
 from pytest_recall.files.wording import plural
-from pytest_recall.registry import UnusedExtension, registry
+from pytest_recall.registry import registry
 
 if TYPE_CHECKING:
     from pytest_recall.cases.imports import ImportedSet, Importer
@@ -317,15 +317,9 @@ def importers() -> Importers:
 
     loaded, homes = registry(), dict[str, list[str]]()
     by_name: dict[str, Importer] = {}
-    for package, returned in loaded.call("pytest_recall_importers"):
-        one = [returned] if isinstance(returned, Importer) else returned
-        if not isinstance(one, list | tuple) or not all(isinstance(item, Importer) for item in one):
-            what = f"`pytest_recall_importers` returns {type(returned).__name__}, and no list of Importer"
-            loaded.left_out.append(UnusedExtension(package, what))
-            continue
-        for item in one:
-            by_name[item.name] = item
-            homes.setdefault(item.name, []).append(package)
+    for package, importer in loaded.listed("pytest_recall_importers", Importer):
+        by_name[importer.name] = importer
+        homes.setdefault(importer.name, []).append(package)
     refused = {
         name: f"`{name}` is imported by {' and by '.join(packages)}; uninstall one of them"
         for name, packages in homes.items()

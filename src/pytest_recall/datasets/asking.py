@@ -13,9 +13,8 @@ from pytest_recall.datasets.cases import DatasetCases, QuestionEntry
 from pytest_recall.datasets.lanes import AskEntry, Lanes
 from pytest_recall.files.errors import CaseError, RecallError
 from pytest_recall.files.interruptible import result_of
-from pytest_recall.memory.client import Client
+from pytest_recall.memory.client import MemoryAdapter
 from pytest_recall.memory.filled import FilledMark
-from pytest_recall.memory.resolve import resolve
 from pytest_recall.memory.session import Memory
 from pytest_recall.trials.concurrency import Loop
 from pytest_recall.trials.drive import AskQuestion, CallThread
@@ -26,6 +25,8 @@ from pytest_recall.trials.trial import Answer, Trial
 PROBED, ASKED_BACK = 4, 40
 """Units that are asked back of a conversation, and of all of them, to see whether the memory keeps what it is told."""
 Given = TypeVar("Given")
+MakeClient = Callable[[str], MemoryAdapter]
+"""Returns a client of the memory that a selector names."""
 
 
 class AtOnce(NamedTuple):
@@ -33,16 +34,17 @@ class AtOnce(NamedTuple):
 
     places: int
     """How many are asked at once, so that no more calls than that are made at a time."""
-    client: Callable[[str], Client] | None = None
+    client: Callable[[str], MemoryAdapter] | None = None
     """Returns the store of a conversation by a name, which begins with `run`. Without it all have one store, and a
     conversation is told after the questions about the one before."""
     run: str = ""
 
 
-def at_once_of(places: int, client: Client, *, reads: bool, accumulate: bool) -> AtOnce | None:
+def at_once_of(places: int, client: MemoryAdapter, make: MakeClient, *, reads: bool, accumulate: bool) -> AtOnce | None:
     """Return how questions are asked at once, None for one after the other; `reads` says that a model answers them.
 
-    To `accumulate`, all conversations have one store. Raises RecallError where nothing could be done at once.
+    `make` returns further clients of the memory. To `accumulate`, all conversations have one store. Raises RecallError
+    where nothing could be done at once.
     """
     if places == 1:
         return None
@@ -50,7 +52,7 @@ def at_once_of(places: int, client: Client, *, reads: bool, accumulate: bool) ->
     if client.namespaces and not accumulate:
         return AtOnce(places, client.in_namespace)
     if client.private and not accumulate:
-        return AtOnce(places, lambda name: resolve(client.name))
+        return AtOnce(places, lambda name: make(client.name))
     if client.concurrent or reads:
         return AtOnce(places)
     if accumulate:
@@ -65,12 +67,12 @@ def at_once_of(places: int, client: Client, *, reads: bool, accumulate: bool) ->
     )
 
 
-def check_ready(names: Iterable[str]) -> None:
+def check_ready(names: Iterable[str], make: MakeClient) -> None:
     """Raise RecallError with a sentence for each memory that cannot be made or says that it cannot be used."""
     problems = []
     for name in names:
         # One of its own: what is made here must not be bound to a thread or a loop that the run has not.
-        with closing(Loop()) as loop, closing(Memory(resolve(name), wait=loop.wait)) as memory:
+        with closing(Loop()) as loop, closing(Memory(make(name), wait=loop.wait)) as memory:
             try:
                 memory.ready()
                 memory.healthcheck()
@@ -92,7 +94,7 @@ class OpenStore(NamedTuple):
 
 @contextmanager
 def open_store(
-    made: Callable[[], Client],
+    made: Callable[[], MemoryAdapter],
     *,
     allowed: bool,
     tell: Callable[[str], None],
@@ -176,7 +178,7 @@ class OpenQuestions(NamedTuple):
 @contextmanager
 def open_questions(
     bench: DatasetCases,
-    client: Client,
+    client: MemoryAdapter,
     open_: Sequence[QuestionEntry],
     at_once: AtOnce | None,
     *,

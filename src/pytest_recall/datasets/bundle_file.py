@@ -20,7 +20,6 @@ from pytest_recall.datasets.datasets_text import comparison_json, groups
 from pytest_recall.datasets.membench import TOKENS, fold
 from pytest_recall.datasets.several import against_first, memory_run
 from pytest_recall.files.errors import RecallError, sentence_of
-from pytest_recall.memory.selector import title
 from pytest_recall.trials.texts_file import digest_of
 
 VERSION = 1
@@ -44,8 +43,8 @@ def paired_tests(runs: Sequence[JournalContents]) -> list[Any]:
     """
     memories = [one for one in runs if not str(one.arguments.get("code", "")).startswith(TOKENS)]
     tested = memories if len(memories) > 1 else runs
-    named = [one._replace(name=title(str(one.arguments["memory"]))) for one in tested]
-    compared = against_first([memory_run(one) for one in named])
+    measured = [memory_run(one) for one in tested]
+    compared = against_first([one.named(one.arguments.title) for one in measured])
     return [one if isinstance(one, str) else comparison_json(one) for one in compared]
 
 

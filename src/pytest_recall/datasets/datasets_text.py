@@ -24,7 +24,7 @@ from pytest_recall.files.wording import (
     plural,
     some,
 )
-from pytest_recall.memory.selector import title
+from pytest_recall.memory.client import ModelPlace
 from pytest_recall.metrics.change import ChangeSummary
 from pytest_recall.metrics.intervals import METHOD, Mean
 from pytest_recall.metrics.repeated import IngestSpread
@@ -79,7 +79,7 @@ def membench_sections(
     yield ranking_section(summary, arguments.dataset)
     yield floors_section(summary)
     yield answer_floors_section(summary)
-    yield _work(arguments.memory, summary)
+    yield _work(arguments.memory_models, summary)
 
 
 def membench_json(
@@ -99,7 +99,7 @@ def _measured(
     asked = "all that it holds" if arguments.whole else plural(arguments.k, "passage")
     n = summary.everything.n
     questions = plural(n, "question") if summary.complete else f"{n:,} of {plural(summary.total, 'question')}"
-    on = f"{title(arguments.memory)} on {arguments.dataset} ({arguments.file})"
+    on = f"{arguments.title} on {arguments.dataset} ({arguments.file})"
     read = read_by(arguments.reader, arguments.prompt)
     often = f", {summary.repeats} ingests" if summary.repeats > 1 else ""
     stored = stored_by(plain(arguments)) + often
@@ -129,7 +129,7 @@ def _measured(
     return Section("", [summary_table(summary)], notes, [told], facts=facts)
 
 
-def _work(memory: str, summary: MembenchSummary) -> Section:
+def _work(called: ModelPlace, summary: MembenchSummary) -> Section:
     """Return what it took."""
     lines = []
     if told := [f"{name} {1000 * value:.1f} ms" for name, value in summary.latency.items() if value is not None]:
@@ -140,7 +140,7 @@ def _work(memory: str, summary: MembenchSummary) -> Section:
             f"ingest: {plural(summary.units, 'unit')}{tokens} in {plural(summary.ingests, 'conversation')},"
             f" in {summary.ingest_seconds:.2f}s{f', {summary.repeats} ingests together' if summary.repeats > 1 else ''}"
         )
-    lines += [*own_models.usage_lines(memory, summary), *retried_lines(summary)]
+    lines += [*own_models.usage_lines(called, summary), *retried_lines(summary)]
     if summary.readback.trouble:
         lines.append(f"texts lost or changed: {summary.readback.trouble}")
     facts = {
@@ -151,7 +151,7 @@ def _work(memory: str, summary: MembenchSummary) -> Section:
             "tokens": summary.ingest_tokens,
             "seconds": summary.ingest_seconds,
         },
-        "models": own_models.models_json(memory, summary),
+        "models": own_models.models_json(called, summary),
         "retried": {"requests": summary.retries, "seconds": summary.waited},
         "readback": asdict(summary.readback),
     }

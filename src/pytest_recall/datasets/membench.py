@@ -16,6 +16,7 @@ from pytest_recall.datasets.ingests import IngestCounter, stored_before
 from pytest_recall.datasets.model_usage import ModelUsage, together
 from pytest_recall.datasets.own_answer_floors import answer_floors
 from pytest_recall.files.wording import listed, plural
+from pytest_recall.memory.client import ModelPlace
 from pytest_recall.memory.session import Readback
 from pytest_recall.metrics.floors import FLOORS, FULL, LAST, ORACLE, RANDOM, discriminates
 from pytest_recall.metrics.intervals import Mean, percentiles
@@ -57,6 +58,15 @@ class Arguments(NamedTuple):
     dates: bool = True
     settle: int = 0
     """How many seconds the memory had after each conversation to become ready."""
+    memory_models: ModelPlace = "none"
+    """Where the memory calls models of its own."""
+    memory_title: str = ""
+    """What tables call the memory, where that is not its selector."""
+
+    @property
+    def title(self) -> str:
+        """What tables call the memory."""
+        return self.memory_title or self.memory
 
 
 RECALL = "evidence_recall_at_k"
@@ -453,6 +463,8 @@ def kept(trials: Collection[Trial], total: int, keeps_failed: bool) -> str:
 
 MADE_OF = ("code", "packages")
 """The arguments that say what a memory is made of: where they have changed, what was asked before is of another one."""
+_OF_SELECTOR = ("memory_models", "memory_title")
+"""The arguments that follow from the selector of the memory."""
 
 
 def differences(before: Mapping[str, Any], after: Arguments) -> Iterator[RunDifference]:
@@ -481,8 +493,9 @@ def mark_of(arguments: Arguments) -> str:
 
 
 def asked_of(arguments: Arguments) -> dict[str, Any]:
-    """Return the arguments without what the memory is made of, as plain JSON types."""
-    return {name: value for name, value in plain(arguments).items() if name not in MADE_OF}
+    """Return the arguments without what the memory is made of and what follows from others, as plain JSON types."""
+    without = (*MADE_OF, *_OF_SELECTOR)
+    return {name: value for name, value in plain(arguments).items() if name not in without}
 
 
 def arguments_of_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from pytest_recall.datasets.rescoring import LONGEST, PASSAGES
 from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, RecallError
 from pytest_recall.judges.built_in import benchmark
-from pytest_recall.memory.client import Client
+from pytest_recall.memory.client import MemoryAdapter
 from pytest_recall.memory.filled import FILLED, FilledMark
 from pytest_recall.memory.session import Memory
 from pytest_recall.metrics.measures import JUDGED
@@ -184,7 +184,7 @@ def is_finished(
     bench: DatasetCases,
     folder: Path,
     arguments: Arguments,
-    client: Client,
+    client: MemoryAdapter,
     notes: ModelNotes | None,
     *,
     keeps_failed: bool,
@@ -199,7 +199,7 @@ def is_finished(
     return all(id in trials and (keeps_failed or not is_open(trials[id])) for id in bench.entries)
 
 
-def arguments_of(bench: DatasetCases, client: Client) -> Arguments:
+def arguments_of(bench: DatasetCases, client: MemoryAdapter) -> Arguments:
     """Return what decides the outcome of a run. Raises RecallError if the dataset cannot be read."""
     asked, made_of = bench.asked, fingerprint(client.code())
     return Arguments(
@@ -213,6 +213,8 @@ def arguments_of(bench: DatasetCases, client: Client) -> Arguments:
         seed="" if asked.sample is None else str(asked.seed),
         categories=asked.categories or (),
         whole=client.whole,
+        memory_models=client.calls_models,
+        memory_title=client.title,
         code=made_of.code,
         packages=made_of.packages,
         accumulate=bench.accumulate,
@@ -237,7 +239,7 @@ def header_of(folder: Path, bench: DatasetCases, arguments: Arguments, budget: f
 
 def ask_open_questions(
     bench: DatasetCases,
-    client: Client,
+    client: MemoryAdapter,
     run: QuestionRun,
     arguments: Arguments,
     *,

@@ -8,7 +8,7 @@ from typing import Any
 from pytest_recall.datasets.membench import MembenchSummary
 from pytest_recall.datasets.model_usage import ModelUsage
 from pytest_recall.files.wording import dollars, listed, plural
-from pytest_recall.memory.selector import ModelPlace, models_of
+from pytest_recall.memory.client import ModelPlace
 from pytest_recall.trials.cost_text import ABSENT, UNKNOWN
 
 HEAD = ("memory read", "memory written", "memory cost")
@@ -27,9 +27,9 @@ def is_heard(summary: MembenchSummary) -> bool:
     return bool(summary.models.calls or summary.everything.models.calls)
 
 
-def usage_cells(one: ModelUsage, memory: str = "") -> tuple[str, str, str]:
-    """Return the cells of the columns; a `memory` that calls no model has none."""
-    if memory and models_of(memory) == "none":
+def usage_cells(one: ModelUsage, called: ModelPlace | None = None) -> tuple[str, str, str]:
+    """Return the cells of the columns; a memory that calls no model has none."""
+    if called == "none":
         return (ABSENT, ABSENT, ABSENT)
     read, written = (UNKNOWN if count is None else f"{count:,.0f}" for count in (one.read, one.written))
     return read, written, UNKNOWN if one.usd is None else dollars(one.usd)
@@ -40,10 +40,10 @@ def known_usage(one: ModelUsage, summary: MembenchSummary) -> ModelUsage:
     return ModelUsage(0.0, 0.0, 0.0, 0.0) if one.calls == 0 and is_heard(summary) else one
 
 
-def columns(summary: MembenchSummary, memory: str) -> tuple[str, ...]:
-    """Return the cells of all columns in the row of a memory, by its selector."""
+def columns(summary: MembenchSummary, called: ModelPlace) -> tuple[str, ...]:
+    """Return the cells of all columns in the row of a memory, by where it calls models."""
     told, asked = _told_and_asked(summary)
-    return (*usage_cells(asked, memory), *usage_cells(told.per(summary.ingests), memory))
+    return (*usage_cells(asked, called), *usage_cells(told.per(summary.ingests), called))
 
 
 def _told_and_asked(summary: MembenchSummary) -> tuple[ModelUsage, ModelUsage]:
@@ -51,36 +51,36 @@ def _told_and_asked(summary: MembenchSummary) -> tuple[ModelUsage, ModelUsage]:
     return known_usage(summary.models, summary), known_usage(summary.everything.models, summary)
 
 
-def usage_lines(memory: str, summary: MembenchSummary) -> Iterator[str]:
+def usage_lines(called: ModelPlace, summary: MembenchSummary) -> Iterator[str]:
     """Yield the lines on the models of one memory, none where it calls no model."""
-    if models_of(memory) == "none" or not summary.everything.n:
+    if called == "none" or not summary.everything.n:
         return
-    yield from lines_of(memory, *_told_and_asked(summary), summary.ingests)
+    yield from lines_of(called, *_told_and_asked(summary), summary.ingests)
 
 
-def lines_of(memory: str, told: ModelUsage, asked: ModelUsage, conversations: int = 1) -> Iterator[str]:
+def lines_of(called: ModelPlace, told: ModelUsage, asked: ModelUsage, conversations: int = 1) -> Iterator[str]:
     """Yield what the memory took as it was `told` so many conversations, and for a question that it was `asked`."""
     if not told.calls and not asked.calls:
-        yield f"models of the memory: cost {UNKNOWN}, since {_why(models_of(memory))}"
+        yield f"models of the memory: cost {UNKNOWN}, since {_why(called)}"
         return
     each = f"; for a conversation on average {_told(told.per(conversations))}" if conversations > 1 else ""
     yield f"models of the memory, ingest: {_told(told)}{each}"
     yield f"models of the memory, a question on average: {_told(asked)}"
 
 
-def unheard_lines(named: Sequence[tuple[str, str, MembenchSummary]]) -> Iterator[str]:
-    """Yield of which memories, each by name, selector and summary, it is not known what their models cost, and why."""
+def unheard_lines(named: Sequence[tuple[str, ModelPlace, MembenchSummary]]) -> Iterator[str]:
+    """Yield of which memories, each with where it calls models, it is not known what these cost, and why."""
     why: dict[str, list[str]] = {}
-    for name, memory, summary in named:
-        if models_of(memory) != "none" and summary.everything.n and not is_heard(summary):
-            why.setdefault(_why(models_of(memory)), []).append(name)
+    for name, called, summary in named:
+        if called != "none" and summary.everything.n and not is_heard(summary):
+            why.setdefault(_why(called), []).append(name)
     for reason, names in why.items():
         yield f"what the models of a memory itself cost is {UNKNOWN} of {listed(names)}, since {reason}"
 
 
-def usage_json(one: ModelUsage, memory: str) -> dict[str, Any] | None:
+def usage_json(one: ModelUsage, called: ModelPlace) -> dict[str, Any] | None:
     """Return the same as plain JSON types: null where calls were not heard, 0 where the memory calls no model."""
-    if models_of(memory) == "none":
+    if called == "none":
         return {"calls": 0, "input_tokens": 0, "output_tokens": 0, "usd": 0}
     if one.usd is None and not one.calls:
         return None
@@ -96,14 +96,14 @@ def _number(value: float | None) -> float | None:
     return int(value) if value is not None and value == int(value) else value
 
 
-def models_json(memory: str, summary: MembenchSummary) -> dict[str, Any]:
+def models_json(called: ModelPlace, summary: MembenchSummary) -> dict[str, Any]:
     """Return what is said of the models of a memory: of all that it was told, of a conversation and of a question."""
     told, asked = _told_and_asked(summary)
     return {
-        "called": models_of(memory),
-        "ingest": usage_json(told, memory),
-        "conversation": usage_json(told.per(summary.ingests), memory),
-        "question": usage_json(asked, memory),
+        "called": called,
+        "ingest": usage_json(told, called),
+        "conversation": usage_json(told.per(summary.ingests), called),
+        "question": usage_json(asked, called),
     }
 
 

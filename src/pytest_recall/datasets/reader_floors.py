@@ -10,8 +10,7 @@ from pytest_recall.cases.memory_part import Unit
 from pytest_recall.datasets.floors import sized_units
 from pytest_recall.datasets.membench import HANDED_OUT, TOKENS
 from pytest_recall.files.errors import CaseError
-from pytest_recall.memory.client import Client
-from pytest_recall.memory.selector import AS_MANY
+from pytest_recall.memory.client import MemoryAdapter
 from pytest_recall.memory.window import Null
 from pytest_recall.metrics.answers import CHARACTERS
 from pytest_recall.metrics.floors import ORACLE, READ_FROM, handed_out
@@ -32,7 +31,7 @@ class ReaderFloor(NamedTuple):
     @property
     def title(self) -> str:
         """What tables and journals call it."""
-        return f"{self.name}{AS_MANY}{self.memory})"
+        return f"{self.name} (as many tokens as {self.memory})"
 
     @property
     def digest(self) -> str:
@@ -71,7 +70,7 @@ class FloorClient(Null):
     namespaces = True
     whole = True
 
-    def in_namespace(self, name: str) -> Client:
+    def in_namespace(self, name: str) -> MemoryAdapter:
         """Return itself."""
         return self
 

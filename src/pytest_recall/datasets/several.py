@@ -42,7 +42,6 @@ from pytest_recall.datasets.reading_text import MEANING, read_by, reading_cells
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.sections import Report, Section, TextTable, fields
 from pytest_recall.files.wording import listed, one_line, percent, plural
-from pytest_recall.memory.selector import title
 from pytest_recall.metrics.floors import UNTELLING
 from pytest_recall.trials.cost_text import cost_json, price
 
@@ -60,6 +59,10 @@ class MemoryRun(NamedTuple):
     """Tables call the run by the name of these."""
     earlier: EarlierAnswers = EarlierAnswers()
     """Those questions that an earlier command has asked."""
+
+    def named(self, name: str) -> MemoryRun:
+        """Return the run as tables call it by this name."""
+        return self._replace(contents=self.contents._replace(name=name))
 
 
 def groups_of_runs(journals: Sequence[JournalContents]) -> list[list[MemoryRun]]:
@@ -86,11 +89,11 @@ def _named(runs: Sequence[MemoryRun]) -> list[MemoryRun]:
     counts = Counter(one.arguments.memory for one in runs)
 
     def name(one: MemoryRun) -> str:
-        memory = title(one.arguments.memory)
+        memory = one.arguments.title
         told = f"{memory} ({one.contents.name})" if counts[one.arguments.memory] > 1 else memory
         return f"{told}, {plural(len(one.contents.ingests), 'ingest')}" if one.contents.further else told
 
-    return [one._replace(contents=one.contents._replace(name=name(one))) for one in runs]
+    return [one.named(name(one)) for one in runs]
 
 
 def against_first(runs: Sequence[MemoryRun]) -> list[BenchComparison | str]:
@@ -164,7 +167,7 @@ def _notes(
         yield own_models.INGEST_MEANING
     also = ", and of a memory's own models as far as they are heard," if models else ""
     yield f"{_COST}: all calls of reader and judges{also} at list price"
-    yield from own_models.unheard_lines([(one.contents.name, one.arguments.memory, one.summary) for one in runs])
+    yield from own_models.unheard_lines([(one.contents.name, one.arguments.memory_models, one.summary) for one in runs])
     for one in runs:
         if not one.summary.complete:
             told = f"not complete, with {one.summary.everything.n:,} of {plural(one.summary.total, 'question')}"
@@ -217,7 +220,7 @@ def _row(one: MemoryRun, names: Sequence[str], floors: Sequence[str], reading: i
         *reading_cells(group.reading)[:reading],
         "–" if latency is None else f"{1000 * latency:.1f} ms",
         f"{summary.ingest_seconds:.2f} s",
-        *own_models.columns(summary, one.arguments.memory)[:models],
+        *own_models.columns(summary, one.arguments.memory_models)[:models],
         price(spend.recording) if spend.calls else "–",
     )
 

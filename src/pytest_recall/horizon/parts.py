@@ -22,8 +22,9 @@ from pytest_recall.horizon.question import GROUP_CATEGORIES, BenchQuestion, Chec
 from pytest_recall.horizon.result import LEXICAL, MEMORY_CODE, MEMORY_SETTINGS, MODEL_CODE, Configuration
 from pytest_recall.judges import memory_judge
 from pytest_recall.judges.panel import Panel
-from pytest_recall.memory.client import Client
+from pytest_recall.memory.client import MemoryAdapter
 from pytest_recall.memory.resolve import resolve as memory_of
+from pytest_recall.memory.selector import MemoryKinds
 from pytest_recall.models.fingerprint import fingerprint
 from pytest_recall.models.model import Model
 from pytest_recall.models.model_notes import NAME as MODEL_NOTES
@@ -34,10 +35,6 @@ from pytest_recall.trials.model_calls import Counted, RunModels
 if TYPE_CHECKING:
     from pathlib import Path
 
-_HOW = {
-    "grpc": "; a service that takes it says `takes_context` in its health",
-    "mcp": "; a tool that takes it has a parameter `session` or `context`",
-}
 KEPT_DAYS = 64
 """Days whose texts are kept for the judge."""
 Part = TypeVar("Part")
@@ -53,7 +50,7 @@ class Parts:
     days: tuple[int, ...]
     """Those of which the memory is told."""
     checkpoints: Sequence[Checkpoint]
-    client: Client
+    client: MemoryAdapter
     judge: RunJudge
     answerer: Counted | None
     configuration: Configuration
@@ -77,8 +74,10 @@ class Parts:
         )
 
 
-def parts_of(settings: BenchSettings, calls: RunModels, say: Callable[[str], None], *, ready: bool = True) -> Parts:
-    """Return the parts, with models that are asked by `calls`.
+def parts_of(
+    settings: BenchSettings, kinds: MemoryKinds, calls: RunModels, say: Callable[[str], None], *, ready: bool = True
+) -> Parts:
+    """Return the parts, with a memory of one of these kinds, and models that are asked by `calls`.
 
     Raises RecallError with all that is missing, each in a sentence. Keys, packages and programs are
     not looked for if nothing has to be `ready`.
@@ -105,7 +104,7 @@ def parts_of(settings: BenchSettings, calls: RunModels, say: Callable[[str], Non
         problems.append(f"{corpus.path}: is the persona {persona.id!r}, not {settings.persona.id!r}; name it so")
     story, days, questions = tried(lambda: corpus.story), tried(lambda: corpus.days), tried(lambda: corpus.questions)
     fed = None if days is None else tried(lambda: corpus.fed_days(settings.run.feed))
-    client = tried(lambda: memory_of(settings.memory, root=settings.root, config=settings.config))
+    client = tried(lambda: memory_of(settings.memory, kinds, root=settings.root, config=settings.config))
     if client is not None and ready:
         try:
             client.ready()
@@ -138,7 +137,7 @@ def parts_of(settings: BenchSettings, calls: RunModels, say: Callable[[str], Non
     if withheld:
         boundary = sum(one.category == BOUNDARY for one in questions)
         if boundary:
-            how = _HOW.get(client.name.partition(":")[0], "")
+            how = client.context_hint and f"; {client.context_hint}"
             told = f"{plural(boundary, 'question')} about what may be told where {'is' if boundary == 1 else 'are'}"
             say(f"{client.name} is not told in which session a question is asked, so that {told} not asked{how}")
     found = checkpoints_of(settings, withheld=withheld)
@@ -187,7 +186,7 @@ def parts_of(settings: BenchSettings, calls: RunModels, say: Callable[[str], Non
     )
 
 
-def _is_not_told(client: Client, *, ready: bool) -> bool:
+def _is_not_told(client: MemoryAdapter, *, ready: bool) -> bool:
     """Whether the memory does not get the session of a question; it is asked where it is `ready`."""
     if ready:
         client.learn()
@@ -255,7 +254,7 @@ def day_units(corpus: Corpus, day: int, run: RunPart) -> list[Unit]:
     )
 
 
-def _hashes_of(client: Client, config: Mapping[str, Any], *, ready: bool) -> dict[str, str]:
+def _hashes_of(client: MemoryAdapter, config: Mapping[str, Any], *, ready: bool) -> dict[str, str]:
     """Return the SHA-256 of the memory's code, with the packages that it imports, and of what it is made with.
 
     What it is made with may be secret. Before the memory is `ready` its code is not known: it may not be imported.

@@ -19,7 +19,7 @@ from pytest_recall.horizon.corpus import FERRY_OFFICE, PERSONA, Corpus, folders_
 from pytest_recall.horizon.persona import DateMap
 from pytest_recall.horizon.profile import PersonaPart, Profile, RunPart
 from pytest_recall.horizon.result import LEXICAL
-from pytest_recall.memory.selector import DISPLAYED, models_of
+from pytest_recall.memory.selector import DISPLAYED
 
 _SCRIPT = re.compile(r"\.[cm]?[jt]sx?$", re.IGNORECASE)
 _MODULE = re.compile(r"python:(?:[^:]*[/\\])?[^:/\\]+")
@@ -47,11 +47,6 @@ class BenchSettings:
     """What the memory is made with."""
     ignored: tuple[str, ...] = ()
     """The names of what has no effect of the profile."""
-
-    @property
-    def calls_here(self) -> bool:
-        """Whether the memory calls models of its own in this process, as far as its selector says so."""
-        return models_of(self.memory) == "here"
 
     @property
     def models(self) -> tuple[str, ...]:

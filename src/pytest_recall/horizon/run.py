@@ -532,7 +532,7 @@ class BenchRun:
         lines: tuple[str, ...] = ()
         if self._parts.calls.memory.here and reached:
             told, asked = together(self._ingest_models.values()), self._question_models(reached)
-            lines = tuple(lines_of(self._parts.client.name, told, asked))
+            lines = tuple(lines_of(self._parts.client.calls_models, told, asked))
             if told.calls or asked.calls:
                 plain["metadata"]["memoryModels"] = {
                     "ingest": usage_json(told),

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from pytest_recall.files import clock
@@ -16,51 +16,63 @@ from pytest_recall.files.context_values import assigned
 from pytest_recall.files.wording import one_line
 from pytest_recall.models.fingerprint import files_of
 from pytest_recall.models.inputs import Inputs
-from pytest_recall.models.model import Model
+from pytest_recall.models.provider import Provider
 from pytest_recall.trials.execution import passage_of as given_passage
 from pytest_recall.trials.trial import Passage
 
+ModelPlace = Literal["none", "here", "elsewhere"]
+"""Where a memory calls models: not at all, in this process, or where it runs itself."""
 
-class Client:
-    """A memory system behind a selector, which is its `name`."""
 
-    private = False
+class MemoryAdapter:
+    """A memory system behind a selector, which is its `name`: a subclass says how it is told and asked.
+
+    It needs `reset`, `store` and `recall`; each method may raise MemoryFault with a sentence.
+    """
+
+    private: bool = False
     """Whether it lives in this process, and is empty when it is made."""
-    whole = False
+    whole: bool = False
     """Whether it returns all that it would show a model, whatever the limit."""
-    answers_only = False
+    answers_only: bool = False
     """Whether it answers questions, and returns no passages."""
-    concurrent = False
+    concurrent: bool = False
     """Whether several threads may ask it at once."""
-    baseline = False
+    baseline: bool = False
     """Whether it looks for nothing, and is there to be compared with."""
-    takes_context = True
+    takes_context: bool = True
     """Whether a question reaches it with its session; it may have to be asked for that, which `learn` does."""
-    namespaces = False
+    context_hint: str = ""
+    """What a system has to say or have to be given that, as a clause; empty where nothing helps."""
+    namespaces: bool = False
     """Whether it keeps stores apart by a name; it may have to be asked for that, which `learn` does."""
-    batch = 1
+    batch: int = 1
     """How many texts it takes in one call of `store_many`, which it does not have where this is 1; it may have to be
     asked for that, which `learn` does."""
-    model: Model | None = None
+    model: Provider | None = None
     """The one that it asks, where its selector names one."""
-    elsewhere = ""
+    calls_models: ModelPlace = "none"
+    """Where it calls models of its own: `none`, `here` or `elsewhere`; set from the form of its selector."""
+    title: str = ""
+    """What tables call it, where that is not its name; set from the form of its selector."""
+    elsewhere: str = ""
     """Why it cannot be known what it is made of, as it works in another process; empty where it works in this one."""
-    observable = False
+    observable: bool = False
     """Whether there may be more to it than its code, which is seen as it works."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def code(self) -> Iterable[Path]:
-        """Return the files that say how it works, as far as they are here."""
-        return files_of(self)
+        """Return the files that say how it works, and those of its model, as far as they are here."""
+        return [*files_of(self), *(() if self.model is None else self.model.code())]
 
     def inputs(self, models: Collection[tuple[str, int | None]] = ()) -> Inputs:
-        """Return what it has read so far beside its code, as far as that was noted.
+        """Return what it and its model have read so far beside their code, as far as that was noted.
 
         `models` are the hosts and ports to which calls of models were heard: what is there is no part of it.
         """
-        return Inputs()
+        return Inputs() if self.model is None else self.model.inputs(models)
 
     def observed(self) -> AbstractContextManager[None]:
         """Note what it reads within."""
@@ -72,7 +84,7 @@ class Client:
     def learn(self) -> None:
         """Ask the system what it can do, where it has to be asked. Raises MemoryFault."""
 
-    def in_namespace(self, name: str) -> Client:
+    def in_namespace(self, name: str) -> MemoryAdapter:
         """Return a client for the store of this name alone. Raises MemoryFault if stores are not kept apart."""
         raise MemoryFault(f"{self.name} has no separate named stores")
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from pytest_recall.cases.memory_part import MAX_LIMIT, MemoryFault, QueryContext
 from pytest_recall.files.wording import one_line
-from pytest_recall.memory.client import Client, patience
+from pytest_recall.memory.client import MemoryAdapter, patience
 from pytest_recall.models import process
 from pytest_recall.models.fingerprint import program_files
 from pytest_recall.models.model import ModelError
@@ -22,7 +22,7 @@ TIMEOUT = 30.0
 _OK, _FAILED = 200, 500
 
 
-class Command(Client):
+class Command(MemoryAdapter):
     """A program that is run once for each call, in the user's folder:
 
         PROGRAM ARGS reset --yes

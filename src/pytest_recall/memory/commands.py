@@ -8,13 +8,15 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from pytest_recall.cases.memory_part import Fact, MemoryPart
-from pytest_recall.cli.common import Commands, placeless, print_forms
+from pytest_recall.cli.common import Commands, placeless, print_forms, say
 from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, RecallError
-from pytest_recall.memory.selector import FORMS, OPTIONS
+from pytest_recall.registry import registry
 from pytest_recall.trials.concurrency import Loop
 
 if TYPE_CHECKING:
+    from pytest_recall.memory.kind import MemoryForm, MemoryKind
+    from pytest_recall.memory.selector import MemoryKinds
     from pytest_recall.memory.session import Readback
 
 CHECK = """\
@@ -41,19 +43,6 @@ _FACTS = MemoryPart(
         Fact(id="boat", text="Our boat is moored beside the old paper mill."),
     )
 )
-# One of each form that needs a package.
-_SAMPLES = {
-    "embedding": "embedding",
-    "hybrid": "hybrid",
-    "http://HOST:PORT": "http://127.0.0.1:1",
-    "grpc://HOST:PORT": "grpc://127.0.0.1:1",
-    "mcp:PROGRAM ARGS": f"mcp:'{sys.executable}'",
-    "chromadb": "chromadb",
-    "mem0": "mem0",
-    "mem0:MODEL": "mem0:openai:gpt-5.4-mini",
-    "bm25s": "bm25s",
-    "tantivy": "tantivy",
-}
 
 
 def add_memory(commands: Commands) -> None:
@@ -67,22 +56,27 @@ def add_memory(commands: Commands) -> None:
 
 def run_list(args: argparse.Namespace) -> int:
     """Run `recall memory list`."""
-    return print_forms(FORMS, _missing, _options)
+    kinds = registry().memories()
+    forms = {kind.written(form): (kind, form) for kind, form in kinds.forms()}
+    code = print_forms(
+        {written: form.about for written, (_, form) in forms.items()},
+        lambda written: _missing(kinds, *forms[written]),
+        lambda written: ", ".join(f";{option.name}=" for option in forms[written][0].options),
+    )
+    for why in (*kinds.left_out, *dict.fromkeys(kinds.refused.values())):
+        say(why)
+    return code
 
 
-def _options(form: str) -> str:
-    return ", ".join(f";{option}=" for option in OPTIONS.get(form.partition(":")[0], ()))
-
-
-def _missing(form: str) -> str:
+def _missing(kinds: MemoryKinds, kind: MemoryKind, form: MemoryForm) -> str:
     from pytest_recall.memory.resolve import resolve
 
-    if form not in _SAMPLES:
+    if not (example := kind.example(form)):
         return ""
     try:
-        client = resolve(_SAMPLES[form])
-        client.ready()
-        client.close()
+        client = resolve(example, kinds)
+        kinds.call(kind, client.ready)
+        kinds.call(kind, client.close)
     except RecallError as error:
         return str(error)
     return ""
@@ -93,7 +87,10 @@ def run_check(args: argparse.Namespace) -> int:
     from pytest_recall.memory.resolve import resolve
     from pytest_recall.memory.session import Memory
 
-    client = resolve(args.selector)
+    kinds = registry().memories()
+    client = resolve(args.selector, kinds)
+    for why in kinds.left_out:
+        say(why)
     if not client.private and not args.yes:
         raise RecallError(
             f"{client.name}: the check begins with a reset, which deletes everything that it holds; add --yes if this"

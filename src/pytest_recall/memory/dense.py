@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from pytest_recall.files.errors import RecallError
-from pytest_recall.memory.client import Client
+from pytest_recall.memory.client import MemoryAdapter
 from pytest_recall.trials.trial import Passage
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _highest(scores: NDArray[Any], limit: int) -> NDArray[Any]:
     return places[numpy.argsort(-scores[places], kind="stable")][:limit]
 
 
-class Embedding(Client):
+class Embedding(MemoryAdapter):
     """Exact search: every unit is compared with the question, score = cos(question, unit) in -1..1.
 
     Of equal scores the unit stored first is first. Needs `pytest-recall[similarity]`.
@@ -113,7 +113,7 @@ class Embedding(Client):
         return len(self._units)
 
 
-class Hybrid(Client):
+class Hybrid(MemoryAdapter):
     """Lists of several memories in one, by reciprocal rank fusion (Cormack, Clarke and Büttcher 2009).
 
     score(unit) = sum over the lists of 1 / (60 + rank), ranks counted from 1; a list without the unit adds
@@ -122,7 +122,7 @@ class Hybrid(Client):
 
     private = True
 
-    def __init__(self, name: str, *parts: Client) -> None:
+    def __init__(self, name: str, *parts: MemoryAdapter) -> None:
         super().__init__(name)
         self._parts = parts
         self._units: list[Passage] = []

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from pytest_recall.files import clock
 from pytest_recall.files.wording import one_line
-from pytest_recall.memory.client import Client, json_object, passages_of, patience, waited
+from pytest_recall.memory.client import MemoryAdapter, json_object, passages_of, patience, waited
 from pytest_recall.models.rate import Retry, asked_for, wait
 from pytest_recall.trials.trial import Passage
 
@@ -30,7 +30,7 @@ _NO_SUCH = (404, 405, 501)
 _BUSY = (429, 503)
 
 
-class HttpService(Client):
+class HttpService(MemoryAdapter):
     """A service that speaks JSON; docs/reference/memory-protocols.md says what is sent and what has to come back.
 
     What it can do beside `reset`, `store` and `recall` it says once, under `GET /health`. `headers` name variables of

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from pytest_recall.files.wording import one_line
-from pytest_recall.memory.client import Client, json_object, passages_of, patience
+from pytest_recall.memory.client import MemoryAdapter, json_object, passages_of, patience
 from pytest_recall.memory.mcp_process import McpProcess
 from pytest_recall.models import process
 from pytest_recall.models.model import ModelError
@@ -27,7 +27,7 @@ BATCH = 100
 _ROLES, _MANY, _NAMESPACE = ("reset", "store", "recall"), "store_many", "namespace"
 
 
-class McpServer(Client):
+class McpServer(MemoryAdapter):
     """The tools `reset()`, `store(content, metadata)` and `recall(query, limit, context)`, by other names if given.
 
     `recall` may take `session`, `date` and `checkpoint` in place of a `context` with them, there may be a tool
@@ -37,6 +37,7 @@ class McpServer(Client):
     """
 
     elsewhere = "it is a program"
+    context_hint = "a tool that takes it has a parameter `session` or `context`"
 
     def __init__(
         self,
@@ -73,7 +74,7 @@ class McpServer(Client):
         """Whether its three tools take a `namespace`, as far as it was asked for its tools."""
         return all(_NAMESPACE in self._parameters(role) for role in _ROLES)
 
-    def in_namespace(self, name: str) -> Client:
+    def in_namespace(self, name: str) -> MemoryAdapter:
         """Return a client that hands this namespace to each tool, of the same process."""
         if not self.namespaces:
             return super().in_namespace(name)

@@ -14,7 +14,7 @@ from typing import Any
 from pytest_recall.cases.memory_part import MemoryClient, MemoryFault, QueryContext
 from pytest_recall.files.errors import nearest
 from pytest_recall.files.wording import one_line
-from pytest_recall.memory.client import Client, patience
+from pytest_recall.memory.client import MemoryAdapter, patience
 from pytest_recall.memory.selector import DISPLAYED
 from pytest_recall.models.fingerprint import code_of, files_of, selected_files
 from pytest_recall.models.input_log import inputs_of, observed
@@ -30,7 +30,7 @@ _METHODS = ("reset", "store", "recall")
 _ALSO_LIMITED = ("store_many", "answer", "finalize")
 
 
-class Own(Client):
+class Own(MemoryAdapter):
     """An object with the methods of `MemoryClient`, sync or async.
 
     What it raises is not caught here: the reader of the trial wants the traceback.
@@ -65,7 +65,7 @@ class Own(Client):
         """Whether the object has a method `namespace`, which returns one for a store of that name."""
         return callable(getattr(self._object(), "namespace", None))
 
-    def in_namespace(self, name: str) -> Client:
+    def in_namespace(self, name: str) -> MemoryAdapter:
         """Return what the object gives for the store of this name."""
         if not self.namespaces:
             return super().in_namespace(name)

@@ -16,7 +16,7 @@ from pytest_recall.cases.case import Case
 from pytest_recall.cases.memory_part import MAX_LIMIT, MemoryPart, QueryContext, Unit
 from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError
-from pytest_recall.memory.client import Client, OwnTime, deadline, noting_waits, own_time, passages_of
+from pytest_recall.memory.client import MemoryAdapter, OwnTime, deadline, noting_waits, own_time, passages_of
 from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.trials.evidence import renamed
 from pytest_recall.trials.execution import Awaiter, EndingErrors, called, well_formed
@@ -137,7 +137,7 @@ class Memory:
 
     def __init__(
         self,
-        client: Client,
+        client: MemoryAdapter,
         *,
         wait: Awaiter,
         ends: EndingErrors = (),

@@ -10,7 +10,7 @@ from threading import Lock
 
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from pytest_recall.files.wording import one_line
-from pytest_recall.memory.client import Client
+from pytest_recall.memory.client import MemoryAdapter
 from pytest_recall.trials.trial import Passage
 
 DEFAULT_TOKENIZER = "unicode61"
@@ -22,7 +22,7 @@ LONG = 64
 """Of a question of more words, these many are looked for, of those that are not common if there are any."""
 
 
-class SqliteFts(Client):
+class SqliteFts(MemoryAdapter):
     """An FTS5 table. Units that share a word with the question are ranked by SQLite's `bm25()`, k1 = 1.2 and b = 0.75.
 
     The words of the question are those that the table's own tokenizer finds in it, each once, joined by OR:

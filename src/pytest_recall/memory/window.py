@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pytest_recall.cases.memory_part import QueryContext
-from pytest_recall.memory.client import Client
+from pytest_recall.memory.client import MemoryAdapter
 from pytest_recall.trials.trial import Passage
 
 
-class Window(Client):
+class Window(MemoryAdapter):
     """The newest `size` units, the newest first; all of them, the oldest first, where `size` is None.
 
     They stand for what is in a model's context anyway: neither the question nor the limit matters.
@@ -42,7 +42,7 @@ class Window(Client):
         return len(self._units) if self._size is None else min(self._size, len(self._units))
 
 
-class Null(Client):
+class Null(MemoryAdapter):
     """Keeps nothing and returns nothing: what is answered without a memory."""
 
     private = True

@@ -11,6 +11,7 @@ import pytest
 
 from pytest_recall.files.errors import CaseError, MissError, RecallError
 from pytest_recall.plugin import options
+from pytest_recall.plugin.extensions import registry_of
 from pytest_recall.plugin.pytest_internals import definitions
 from pytest_recall.plugin.stash import CASSETTES, MODELS_OF_FILES, RUN
 from pytest_recall.trials.execution import Awaiter, Result
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
     from pytest_recall.datasets.membench import MembenchSummary
     from pytest_recall.horizon.items import PointsJudge, ProfileCases
-    from pytest_recall.memory.client import Client
+    from pytest_recall.memory.client import MemoryAdapter
     from pytest_recall.memory.session import Memory
     from pytest_recall.models.model import Model
     from pytest_recall.plugin.session import Run
@@ -39,7 +40,7 @@ def check_options(config: pytest.Config) -> None:
     from pytest_recall.memory.resolve import resolve
 
     option = config.option
-    client = resolve(option.recall_memory) if option.recall_memory else None
+    client = resolve(option.recall_memory, registry_of(config).memories()) if option.recall_memory else None
     if option.recall_memory_reset and client is not None and client.private:
         raise RecallError(f"--recall-memory-reset: {client.name} is empty when a run begins; remove the option")
 
@@ -100,7 +101,7 @@ def opened(config: pytest.Config, named: FileMemory | None = None) -> Iterator[M
             memory.reset()  # What the run has stored is not there for the next one to stumble over.
 
 
-def _client(config: pytest.Config, named: FileMemory | None) -> Client:
+def _client(config: pytest.Config, named: FileMemory | None) -> MemoryAdapter:
     from pytest_recall.memory.resolve import DEFAULT, resolve
     from pytest_recall.memory.selector import WORKER
 
@@ -114,7 +115,14 @@ def _client(config: pytest.Config, named: FileMemory | None) -> Client:
         named = FileMemory(config.option.recall_memory or _rubric(config).memory or DEFAULT, None, {})
     selector = named.selector
     root = named.root or (config.rootpath if run is None else run.plan.place.root)
-    client = resolve(selector, root=root, channel=channel, worker=_worker(config), config=named.config)
+    client = resolve(
+        selector,
+        registry_of(config).memories(),
+        root=root,
+        channel=channel,
+        worker=_worker(config),
+        config=named.config,
+    )
     if options.is_worker(config) and WORKER not in selector and not client.private:
         raise RecallError(
             f"{client.name} would be one store for several processes, each of which resets it; write {WORKER} where"

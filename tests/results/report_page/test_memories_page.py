@@ -30,7 +30,7 @@ def journal(name: str, memory: str, spend: Spend = NOTHING, judged: float = 1.0,
 def test_what_was_asked_otherwise_stands_apart_and_one_memory_twice_is_told_apart() -> None:
     found = groups_of_runs(
         [
-            journal("a", "mem0", k=5),
+            journal("a", "mem0", k=5, memory_title="mem0 (no model)"),
             journal("b", "null"),
             journal("c", "hybrid", whole=True),
             journal("d", "null", code="1"),

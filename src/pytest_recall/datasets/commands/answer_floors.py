@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from pytest_recall.datasets.reader_floors import ReaderFloor
     from pytest_recall.datasets.repeats import Ingest
     from pytest_recall.files.sections import Section
-    from pytest_recall.memory.client import Client
+    from pytest_recall.memory.client import MemoryAdapter
 
-AskFloor = Callable[["Client", "Arguments", Path, "ReaderFloor"], "Ingest"]
+AskFloor = Callable[["MemoryAdapter", "Arguments", Path, "ReaderFloor"], "Ingest"]
 """Asks all questions of one floor, in a folder of its own, and has the answers judged if those of the memory are."""
 
 
@@ -30,7 +30,7 @@ def add_floors(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def check_floors(args: argparse.Namespace, clients: Sequence[Client]) -> None:
+def check_floors(args: argparse.Namespace, clients: Sequence[MemoryAdapter]) -> None:
     """Refuse the option where it would have no effect. Raises RecallError."""
     from pytest_recall.files.errors import RecallError
 
@@ -45,7 +45,7 @@ def check_floors(args: argparse.Namespace, clients: Sequence[Client]) -> None:
 
 
 def ask_floors(
-    memory: Ingest, name: str, arguments: Callable[[Client], Arguments], ask: AskFloor, *, keeps_failed: bool
+    memory: Ingest, name: str, arguments: Callable[[MemoryAdapter], Arguments], ask: AskFloor, *, keeps_failed: bool
 ) -> dict[str, Ingest]:
     """Ask each floor, once all questions of the memory are answered, and return what came of it by its name.
 

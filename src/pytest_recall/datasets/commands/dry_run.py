@@ -11,10 +11,10 @@ from pytest_recall.cli.common import print_report
 
 if TYPE_CHECKING:
     from pytest_recall.datasets.cases import DatasetCases
-    from pytest_recall.memory.client import Client
+    from pytest_recall.memory.client import MemoryAdapter
 
 
-def dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Client]) -> int:
+def dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[MemoryAdapter]) -> int:
     """Print what would be asked, and ask nothing."""
     from pytest_recall.datasets.categories import category_title
     from pytest_recall.datasets.datasets_text import stored_by

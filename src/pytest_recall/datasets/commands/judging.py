@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_recall.datasets.membench import Arguments
     from pytest_recall.datasets.reading import PassageReader
     from pytest_recall.judges.panel import Panel
-    from pytest_recall.memory.client import Client
+    from pytest_recall.memory.client import MemoryAdapter
     from pytest_recall.models.model import Model
     from pytest_recall.replay.budget import Meter
     from pytest_recall.replay.tape import CassetteMode
@@ -135,9 +135,8 @@ def asked_models(
     from pytest_recall.datasets.judged import AnswerJudge
     from pytest_recall.datasets.reading import PassageReader
     from pytest_recall.files.errors import RecallError
-    from pytest_recall.memory.selector import models_of as models_of_memory
 
-    here = models_of_memory(arguments.memory) == "here"
+    here = arguments.memory_models == "here"
     if args.reader is None and not here and not args.judge:
         yield AskedModels()
         return
@@ -190,14 +189,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", type=dollars, metavar="USD", help=BUDGET_HELP)
 
 
-def check(args: argparse.Namespace, clients: Sequence[Client]) -> None:
+def check(args: argparse.Namespace, clients: Sequence[MemoryAdapter]) -> None:
     """Refuse options that would have no effect, before anything is asked. Raises RecallError."""
     from pytest_recall.files.errors import RecallError
-    from pytest_recall.memory.client import Client
-    from pytest_recall.memory.selector import models_of as models_of_memory
+    from pytest_recall.memory.client import MemoryAdapter
 
     given = [f"--{name}" for name in ("record", "replay", "budget") if getattr(args, name) is not None]
-    if given == ["--budget"] and any(models_of_memory(client.name) == "here" for client in clients):
+    if given == ["--budget"] and any(client.calls_models == "here" for client in clients):
         given = []  # It keeps what the models of a memory itself cost as well.
     if given and not args.judge and args.reader is None:
         raise RecallError(f"{given[0]} is about the calls of models; name one with --reader or --judge, or remove it")
@@ -207,7 +205,7 @@ def check(args: argparse.Namespace, clients: Sequence[Client]) -> None:
     if args.replay is not None and args.budget is not None:
         raise RecallError("--budget is about calls that are made, and --replay makes none; give one of them")
     for client in clients:
-        if args.judge and args.reader is None and type(client).answer is Client.answer:
+        if args.judge and args.reader is None and type(client).answer is MemoryAdapter.answer:
             raise RecallError(
                 f"--judge: {client.name} returns passages alone, and no answer to judge; name a memory that answers, or"
                 " with --reader a model that answers from passages"

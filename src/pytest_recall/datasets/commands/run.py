@@ -30,12 +30,13 @@ from pytest_recall.trials.run_end import RunFinding, exit_code
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pytest_recall.datasets.asking import MakeClient
     from pytest_recall.datasets.cases import DatasetCases
     from pytest_recall.datasets.membench import Arguments
     from pytest_recall.datasets.reader_floors import ReaderFloor
     from pytest_recall.datasets.repeats import Ingest, RepeatedResult
     from pytest_recall.datasets.reported import Reported
-    from pytest_recall.memory.client import Client
+    from pytest_recall.memory.client import MemoryAdapter
     from pytest_recall.models.model_notes import ModelNotes
     from pytest_recall.replay.budget import Meter
 
@@ -193,14 +194,15 @@ def add_membench(commands: Commands) -> None:
 
 
 class _Asking(NamedTuple):
-    """What is asked of each memory, and the budget of the models, if there is one."""
+    """What is asked of each memory, the budget of the models, if there is one, and what makes further clients."""
 
     args: argparse.Namespace
     bench: DatasetCases
     floors: dict[str, float]
     meter: Meter | None
+    make: MakeClient
 
-    def arguments(self, client: Client) -> Arguments:
+    def arguments(self, client: MemoryAdapter) -> Arguments:
         """Return what decides the outcome of the run of one memory."""
         from pytest_recall.datasets.membench_run import arguments_of
         from pytest_recall.datasets.reading import prompt_version
@@ -225,7 +227,6 @@ def run_membench(args: argparse.Namespace) -> int:
     from pytest_recall.datasets.cases import DatasetCases, dataset_of
     from pytest_recall.datasets.questions import LIMIT, SAMPLE, BenchFile
     from pytest_recall.memory.resolve import DEFAULT, resolve
-    from pytest_recall.memory.selector import selected
     from pytest_recall.models.input_log import watch
 
     if args.categories == ():
@@ -248,9 +249,13 @@ def run_membench(args: argparse.Namespace) -> int:
         selected_layout(args.dataset, "--dataset", layouts)
     dataset = dataset_of(asked, Path.cwd(), args.path, layouts)._replace(name=args.path)
     bench = DatasetCases(Path(path), args.path, asked, dataset, accumulate=args.accumulate)
-    selectors = selected(args.memory or [DEFAULT])
+    kinds = registry().memories()
+    make = partial(resolve, kinds=kinds)
+    selectors = kinds.selected(args.memory or [DEFAULT])
     watch()
-    clients = [resolve(one) for one in selectors]
+    clients = [make(one) for one in selectors]
+    for why in kinds.left_out:
+        say(why)
     for client in clients:
         if args.memory_reset and client.private:
             raise RecallError(f"--memory-reset: {client.name} is empty when a run begins; remove the option")
@@ -264,11 +269,11 @@ def run_membench(args: argparse.Namespace) -> int:
     priced = models_of(args) if args.judge or args.budget is not None else {}
     priced |= {client.name: client.model for client in clients if client.model is not None}
     with budget_of(args, priced) as meter:
-        asking = _Asking(args, bench, floors, meter)
+        asking = _Asking(args, bench, floors, meter, make)
         return _run_one(asking, clients[0]) if len(clients) == 1 else _run_several(asking, clients)
 
 
-def _run_one(asking: _Asking, client: Client) -> int:
+def _run_one(asking: _Asking, client: MemoryAdapter) -> int:
     """Run one memory, print what it came to, and return the exit code."""
     from pytest_recall.datasets import datasets_text as render
     from pytest_recall.datasets.file import PUBLISHED
@@ -311,7 +316,7 @@ def _run_one(asking: _Asking, client: Client) -> int:
     return code
 
 
-def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
+def _run_several(asking: _Asking, clients: Sequence[MemoryAdapter]) -> int:
     """Run memories one after the other, print one table, and return the worst of their exit codes.
 
     What cannot be used is told before anything is asked. One that breaks later is told, and left out of the table.
@@ -322,7 +327,6 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
     from pytest_recall.datasets.repeats import RepeatedResult
     from pytest_recall.files.errors import StoppedError, is_full, remedy_of, sentence_of
     from pytest_recall.files.wording import one_line, same_command
-    from pytest_recall.memory.selector import title
     from pytest_recall.trials.question_run import end_runs
 
     args, bench = asking.args, asking.bench
@@ -330,15 +334,20 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
     codes = []
     floors: dict[str, dict[str, Ingest]] = {}
     broken: dict[str, str] = {}
-    wanted: list[tuple[Client, Arguments, Path]] = []
+    wanted: list[tuple[MemoryAdapter, Arguments, Path]] = []
     for client in clients:
         arguments = asking.arguments(client)
         wanted.append((client, arguments, _folder(arguments) if args.out is None else args.out / _slug(client.name)))
     check_ready(
-        client.name
-        for client, arguments, folder in wanted
-        if args.fresh
-        or not is_finished(bench, folder, arguments, client, asking.reader_notes(folder), keeps_failed=args.keep_failed)
+        (
+            client.name
+            for client, arguments, folder in wanted
+            if args.fresh
+            or not is_finished(
+                bench, folder, arguments, client, asking.reader_notes(folder), keeps_failed=args.keep_failed
+            )
+        ),
+        asking.make,
     )
     for client, arguments, folder in wanted:
         say(f"{client.name}: {folder}")
@@ -355,7 +364,7 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
             continue
         found = one.found
         trials = {trial.case_id: trial for trial in found.trials}
-        contents = read_figures(folder, title(client.name))._replace(trials=trials)
+        contents = read_figures(folder, arguments.title)._replace(trials=trials)
         runs.append(render.MemoryRun(arguments, found.summary, contents, found.earlier))
         keeps = {"replays": args.replay is not None, "keeps": args.keep_failed}
         codes.append(_said(findings_of(RepeatedResult((one,), 1), asking.floors, **keeps, name=f"{client.name}: ")))
@@ -387,7 +396,7 @@ def _said(found: Sequence[RunFinding]) -> int:
     return exit_code(one.kind for one in found)
 
 
-def _floors_of(asking: _Asking, client: Client, memory: Ingest) -> dict[str, Ingest]:
+def _floors_of(asking: _Asking, client: MemoryAdapter, memory: Ingest) -> dict[str, Ingest]:
     """Ask the floors of a memory, if that is wanted and it searches, and return what came of it by name."""
     args = asking.args
     if not args.floors or client.baseline:
@@ -395,10 +404,9 @@ def _floors_of(asking: _Asking, client: Client, memory: Ingest) -> dict[str, Ing
     return ask_floors(memory, client.name, asking.arguments, partial(_asked, asking), keeps_failed=args.keep_failed)
 
 
-def _ingested(asking: _Asking, client: Client, arguments: Arguments, folder: Path) -> RepeatedResult:
+def _ingested(asking: _Asking, client: MemoryAdapter, arguments: Arguments, folder: Path) -> RepeatedResult:
     """Tell a memory the dataset as often as is wanted, each time with all questions, up to what cannot be finished."""
     from pytest_recall.datasets.repeats import RepeatedResult
-    from pytest_recall.memory.resolve import resolve
     from pytest_recall.trials.repeat_folders import begun_repeats, repeat_folder
 
     repeat = asking.args.repeat
@@ -409,7 +417,7 @@ def _ingested(asking: _Asking, client: Client, arguments: Arguments, folder: Pat
         if repeat > 1:
             say(f"ingest {number} of {repeat}: {one}")
         # What a memory has kept of an ingest, such as where its random numbers are, is not for the next one.
-        found.append(_asked(asking, client if number == 1 else resolve(client.name), arguments, one, number=number))
+        found.append(_asked(asking, client if number == 1 else asking.make(client.name), arguments, one, number=number))
     if (there := len(begun_repeats(folder))) > repeat:
         first = "the first one" if repeat == 1 else f"the first {repeat}"
         say(f"{folder}: has {there} ingests, and the figures are of {first}; --repeat {there} takes all of them")
@@ -418,7 +426,7 @@ def _ingested(asking: _Asking, client: Client, arguments: Arguments, folder: Pat
 
 def _asked(
     asking: _Asking,
-    client: Client,
+    client: MemoryAdapter,
     arguments: Arguments,
     folder: Path,
     floor: ReaderFloor | None = None,
@@ -434,7 +442,7 @@ def _asked(
     from pytest_recall.datasets.repeats import Ingest, RepeatedResult
     from pytest_recall.trials.question_run import QuestionRun
 
-    args, bench, _, meter = asking
+    args, bench, meter = asking.args, asking.bench, asking.meter
     header = header_of(folder, bench, arguments, args.budget)
     with (
         QuestionRun(folder, header, say, project()[1].redactor(os.environ).redacted) as run,
@@ -453,7 +461,9 @@ def _asked(
             floor=floor,
             models=models.calls,
             first=partial(models.try_judge, run),
-            at_once=at_once_of(args.concurrency, client, reads=reader is not None, accumulate=args.accumulate),
+            at_once=at_once_of(
+                args.concurrency, client, asking.make, reads=reader is not None, accumulate=args.accumulate
+            ),
             # All ingests fill the same store, and each of them may be the one that was killed.
             filled=folder if number == 1 else folder.parent,
         )

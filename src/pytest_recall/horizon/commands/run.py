@@ -30,6 +30,7 @@ from pytest_recall.files.wording import listed, plural
 from pytest_recall.horizon.commands.options import add_dates, profile_of, say_dates
 from pytest_recall.horizon.commands.published import add_published, draw, grid, settle_published, with_timeout
 from pytest_recall.horizon.commands.several import personas_of, run_each
+from pytest_recall.registry import registry
 from pytest_recall.replay.record_option import RecordOption
 
 if TYPE_CHECKING:
@@ -205,12 +206,16 @@ def _one(
 
     settings = settings_of(profile, args.profile, _given(args), Path.cwd())
     settings = replace(settings, memory=with_timeout(settings.memory, args.grpc_timeout))
+    kinds = registry().memories()
+    here = kinds.models_of(settings.memory) == "here"
     if settings.ignored:
         say(f"{args.profile}: {', '.join(settings.ignored)}: no effect on {settings.memory}")
     if not settings.models:
-        _check_models(args, here=settings.calls_here)
+        _check_models(args, here=here)
     say_dates(settings.corpus)
-    with closing(parts_of(settings, _calls(args, meter, settings), say, ready=not args.dry_run)) as parts:
+    with closing(parts_of(settings, kinds, _calls(args, meter, settings, here), say, ready=not args.dry_run)) as parts:
+        for why in () if folders else kinds.left_out:
+            say(why)
         if args.dry_run:
             print_report(preview_report(_name(parts), parts), args)
             return 0, None
@@ -298,8 +303,11 @@ def _budget(args: argparse.Namespace) -> Iterator[Meter | None]:
         yield meter
 
 
-def _calls(args: argparse.Namespace, meter: Meter | None, settings: BenchSettings) -> RunModels:
-    """Return how models are asked. Raises RecallError for a rubric that is none, or a folder that is not there."""
+def _calls(args: argparse.Namespace, meter: Meter | None, settings: BenchSettings, here: bool) -> RunModels:
+    """Return how models are asked; `here` says that the memory calls some.
+
+    Raises RecallError for a rubric that is none, or a folder that is not there.
+    """
     from pytest_recall.trials.model_calls import RunModels
 
     root = Path.cwd()
@@ -309,7 +317,7 @@ def _calls(args: argparse.Namespace, meter: Meter | None, settings: BenchSetting
     folder = root / given if given else place.cassettes
     if mode == "replay" and not folder.is_dir():
         raise RecallError(f"--replay: {place.name(folder)}: no such directory; --record makes recordings there")
-    return RunModels(place, rubric, mode, folder, meter, settings.model_timeout, here=settings.calls_here)
+    return RunModels(place, rubric, mode, folder, meter, settings.model_timeout, here=here)
 
 
 def _given(args: argparse.Namespace) -> Any:

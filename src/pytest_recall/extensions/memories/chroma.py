@@ -6,16 +6,22 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
-from pytest_recall.cases.memory_part import MemoryFault, QueryContext
-from pytest_recall.memory.client import Client
-from pytest_recall.memory.dense import embed, embedded
-from pytest_recall.trials.trial import Passage
+from pytest_recall.ext import (
+    MemoryAdapter,
+    MemoryFault,
+    MemoryForm,
+    MemoryKind,
+    Passage,
+    QueryContext,
+    embed,
+    embedded,
+)
 
 BATCH = 1_000
 """Units that the collection is handed at once: one at a time each takes it as long as hundreds."""
 
 
-class Chroma(Client):
+class Chroma(MemoryAdapter):
     """A collection of an ephemeral client, by cosine distance; score = 1 - distance.
 
     Chroma's own embedding function would fetch a model: it is handed vectors instead. Units wait for one another, and
@@ -107,3 +113,10 @@ def _package() -> Any:
     except ImportError:
         raise MemoryFault("needs chromadb; run `pip install 'pytest-recall[memory-chromadb]'`") from None
     return chromadb
+
+
+KIND = MemoryKind(
+    name="chromadb",
+    forms=(MemoryForm(about="a collection of Chroma in memory, with our embeddings"),),
+    make=lambda selector, context: Chroma(selector.text),
+)

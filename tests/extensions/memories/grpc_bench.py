@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-from pytest_recall.memory.grpc_service import SERVICE, _messages
+from pytest_recall.extensions.memories.grpc_service import SERVICE, _messages
 
 METHODS = ("Setup", "IngestDay", "IngestDays", "FinalizeIngestion", "Query", "Teardown", "Healthcheck")
 

@@ -77,7 +77,7 @@ def test_odd_questions_are_no_error(selector: str) -> None:
 def test_chroma_is_handed_units_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     if find_spec("chromadb") is None or find_spec("wordllama") is None:
         pytest.skip("needs chromadb and wordllama, which are not installed")
-    monkeypatch.setattr("pytest_recall.memory.chroma.BATCH", 2)
+    monkeypatch.setattr("pytest_recall.extensions.memories.chroma.BATCH", 2)
     facts = {f"f{n}": f"The number {n} is on door {chr(97 + n) * 4}" for n in range(5)}
     client = filled(made("chromadb"), facts)
     collection: Any = client._collection  # type: ignore[attr-defined]

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pytest_recall.cases.memory_part import MemoryFault, QueryContext
-from pytest_recall.memory.client import Client
-from pytest_recall.memory.dense import embed, embedded
-from pytest_recall.models.inputs import Inputs
-from pytest_recall.models.model import Ask, Message, Model, ModelError
-from pytest_recall.models.programs import SubprocessModel
-from pytest_recall.models.provider import Provider
-from pytest_recall.models.python_model import OwnModel
-from pytest_recall.trials.trial import Passage
+from pytest_recall.ext import (
+    Ask,
+    MemoryAdapter,
+    MemoryContext,
+    MemoryFault,
+    MemoryForm,
+    MemoryKind,
+    MemorySelector,
+    Message,
+    ModelError,
+    Passage,
+    Provider,
+    QueryContext,
+    embed,
+    embedded,
+)
 
 _USER = "recall"
 _DIMENSIONS = 256
@@ -55,7 +61,7 @@ _FACTS = {
 class _Extractor:
     """A model, by the method that Mem0 asks for facts."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Provider) -> None:
         self._model = model
 
     def generate_response(self, messages: list[dict[str, str]], **settings: Any) -> str:
@@ -70,7 +76,7 @@ class _Extractor:
         return reply.text
 
 
-class Mem0(Client):
+class Mem0(MemoryAdapter):
     """`Memory` of mem0ai on a Qdrant in memory: `add` and `search`; score is Mem0's.
 
     Without a model `add(infer=False)` keeps texts as they are. With one, Mem0 asks it at each text for the facts
@@ -83,19 +89,11 @@ class Mem0(Client):
 
     def __init__(self, name: str, model: Provider | None = None) -> None:
         super().__init__(name)
-        self.model: Provider | None = model
-        if isinstance(model, OwnModel | SubprocessModel):
+        self.model = model
+        if model is not None and (model.observable or model.elsewhere):
             self.elsewhere = "its model is not one of a provider"
         self._memory: Any = None
         self._sources: dict[str, str | None] = {}
-
-    def code(self) -> Iterable[Path]:
-        """Return the files that say how it works, and those of its model that are the user's."""
-        return [*super().code(), *(() if self.model is None else self.model.code())]
-
-    def inputs(self, models: Collection[tuple[str, int | None]] = ()) -> Inputs:
-        """Return what its model has read."""
-        return Inputs() if self.model is None else self.model.inputs(models)
 
     def ready(self) -> None:
         """Raise MemoryFault if a package is not installed, or something is missing for the model."""
@@ -227,3 +225,22 @@ def _quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+def _client(selector: MemorySelector, context: MemoryContext) -> Mem0:
+    return Mem0(selector.text, context.model(selector.target) if selector.target else None)
+
+
+KIND = MemoryKind(
+    name="mem0",
+    forms=(
+        MemoryForm(about="Mem0 without a model, on a local Qdrant, with our embeddings", title="mem0 (no model)"),
+        MemoryForm(
+            about="Mem0 as it is used: that model finds the facts in what is told",
+            target="MODEL",
+            example="openai:gpt-5.4-mini",
+            models="here",
+        ),
+    ),
+    make=_client,
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.resources import files
@@ -9,12 +10,23 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from pytest_recall.cases.memory_part import MemoryFault, QueryContext
-from pytest_recall.files.wording import one_line
-from pytest_recall.memory.client import Client, patience
-from pytest_recall.models.model import ModelError
-from pytest_recall.models.waiting import Channel
-from pytest_recall.replay.exchange import Request, Response
+from pytest_recall.ext import (
+    TIMEOUT_OPTION,
+    Channel,
+    MemoryAdapter,
+    MemoryContext,
+    MemoryFault,
+    MemoryForm,
+    MemoryKind,
+    MemorySelector,
+    ModelError,
+    QueryContext,
+    RecallError,
+    Request,
+    Response,
+    one_line,
+    patience,
+)
 
 TIMEOUT = 120.0
 """Seconds that one call may take."""
@@ -26,7 +38,7 @@ _ROOM = 2**21
 """Bytes of texts from which days are sent: a server takes messages of 4 MB unless it is told otherwise."""
 
 
-class GrpcService(Client):
+class GrpcService(MemoryAdapter):
     """The published service, over a channel without TLS; its .proto file lies beside this module.
 
     `reset` is Teardown and Setup. Texts of one session, or else of one date, are sent together as one IngestDay,
@@ -43,6 +55,7 @@ class GrpcService(Client):
     concurrent = True
     elsewhere = "it is a service"
     takes_context = False
+    context_hint = "a service that takes it says `takes_context` in its health"
 
     def __init__(self, name: str, address: str, channel: Channel, timeout: float | None, namespace: str = "") -> None:
         super().__init__(name)
@@ -136,7 +149,7 @@ class GrpcService(Client):
         """Ask for its health, which says what it takes that the published service does not."""
         self.healthcheck()
 
-    def in_namespace(self, name: str) -> Client:
+    def in_namespace(self, name: str) -> MemoryAdapter:
         """Return a client that sends this namespace with each request."""
         if not self.namespaces:
             return super().in_namespace(name)
@@ -224,7 +237,7 @@ def _messages() -> Callable[[str], Any]:
     """Return the classes of the service's messages, by name."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-    described = files("pytest_recall.memory").joinpath("protocol/memory_bench.binpb").read_bytes()
+    described = files(__package__).joinpath("protocol/memory_bench.binpb").read_bytes()
     # A pool of its own: a program that is tested here may have loaded the same names.
     pool = descriptor_pool.DescriptorPool()
     for file in descriptor_pb2.FileDescriptorSet.FromString(described).file:
@@ -238,3 +251,31 @@ def _sdk() -> None:
         from google.protobuf import message_factory  # noqa: F401
     except ImportError:
         raise MemoryFault("needs grpcio; run `pip install 'pytest-recall[memory-grpc]'`") from None
+
+
+def _host_and_port(rest: str) -> str:
+    found = re.fullmatch(r"grpc://([^\s/:@\[\]]+|\[[0-9A-Fa-f:]+\])(?::([1-9][0-9]{0,4}))?", rest)
+    if found is None:
+        raise RecallError("is not an address; write one like grpc://127.0.0.1:50052")
+    return f"{found[1]}:{found[2] or 50052}"
+
+
+def _client(selector: MemorySelector, context: MemoryContext) -> GrpcService:
+    return GrpcService(selector.text, selector.target, context.channel, selector.timeout)
+
+
+KIND = MemoryKind(
+    name="grpc",
+    forms=(
+        MemoryForm(
+            about="a service of the protocol recall.bench.MemoryBenchService, which answers",
+            target="//HOST:PORT",
+            example="//127.0.0.1:1",
+            models="elsewhere",
+        ),
+    ),
+    options=(TIMEOUT_OPTION,),
+    commas=False,
+    read=_host_and_port,
+    make=_client,
+)

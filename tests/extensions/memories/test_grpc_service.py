@@ -12,14 +12,14 @@ import pytest
 
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from pytest_recall.cli import main
-from pytest_recall.memory.client import Client
+from pytest_recall.memory.client import MemoryAdapter
+from tests.extensions.memories.grpc_bench import Bench, grpc_serving
 from tests.helpers.persona import write_project
 from tests.memory.asking import NOW, filled, made
-from tests.memory.grpc_bench import Bench, grpc_serving
 
 pytest.importorskip("grpc")
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "generate-protocol.py"
+SCRIPT = Path(__file__).parents[3] / "scripts" / "generate-protocol.py"
 
 
 @pytest.fixture
@@ -29,13 +29,13 @@ def bench() -> Iterator[Bench]:
 
 
 @pytest.fixture
-def client(bench: Bench) -> Iterator[Client]:
+def client(bench: Bench) -> Iterator[MemoryAdapter]:
     client = made(f"grpc://{bench.address}")
     yield client
     client.close()
 
 
-def test_sessions_are_sent_as_days(bench: Bench, client: Client) -> None:
+def test_sessions_are_sent_as_days(bench: Bench, client: MemoryAdapter) -> None:
     client.healthcheck()
     client.reset()
     client.store("A: one", {"id": "1", "session": "s1", "date": "2026-05-01"})
@@ -62,7 +62,7 @@ def test_sessions_are_sent_as_days(bench: Bench, client: Client) -> None:
     ]
 
 
-def test_texts_that_say_their_day_are_sent_as_that_day(bench: Bench, client: Client) -> None:
+def test_texts_that_say_their_day_are_sent_as_that_day(bench: Bench, client: MemoryAdapter) -> None:
     client.reset()
     day = {"day": "7", "date": "2026-05-07", "persona": "clerk", "arcs": "a,b"}
     client.store("One.", {"id": "1", "session": "principal", **day})
@@ -86,7 +86,7 @@ def test_texts_that_say_their_day_are_sent_as_that_day(bench: Bench, client: Cli
     )
 
 
-def test_a_service_that_takes_the_context_of_a_question_gets_it(bench: Bench, client: Client) -> None:
+def test_a_service_that_takes_the_context_of_a_question_gets_it(bench: Bench, client: MemoryAdapter) -> None:
     def asked() -> tuple[str, ...]:
         client.healthcheck()
         client.answer("why?", 5, QueryContext(session="hr", date="2026-05-07", checkpoint="30d"))
@@ -132,7 +132,7 @@ def days_sent(bench: Bench) -> list[list[str]]:
     ]
 
 
-def test_so_many_days_in_a_call_as_it_says(bench: Bench, client: Client) -> None:
+def test_so_many_days_in_a_call_as_it_says(bench: Bench, client: MemoryAdapter) -> None:
     bench.health["batches"] = 2
     filled(client, FACTS)
     assert days_sent(bench) == [[fact] for fact in FACTS.values()], "it has said nothing yet"
@@ -148,7 +148,7 @@ def test_so_many_days_in_a_call_as_it_says(bench: Bench, client: Client) -> None
     assert days_sent(bench)[3:] == []
 
 
-def test_one_that_has_no_call_for_several_days_is_told_one_by_one(bench: Bench, client: Client) -> None:
+def test_one_that_has_no_call_for_several_days_is_told_one_by_one(bench: Bench, client: MemoryAdapter) -> None:
     bench.health["batches"] = 3
     bench.missing = "IngestDays"
     client.learn()
@@ -160,7 +160,7 @@ def test_one_that_has_no_call_for_several_days_is_told_one_by_one(bench: Bench, 
         filled(client, FACTS)
 
 
-def test_a_call_has_room_for_so_much_text(bench: Bench, client: Client) -> None:
+def test_a_call_has_room_for_so_much_text(bench: Bench, client: MemoryAdapter) -> None:
     bench.health["batches"] = 10
     client.learn()
     filled(client, {"a": "a" * 1_500_000, "b": "b" * 1_000_000, "c": "c" * 1_000_000, "d": "d" * 3_000_000, "e": "e"})
@@ -168,7 +168,7 @@ def test_a_call_has_room_for_so_much_text(bench: Bench, client: Client) -> None:
     assert sizes == [[1_500_000], [1_000_000, 1_000_000], [3_000_000], [1]]
 
 
-def test_a_day_that_texts_say_is_sent_once_it_is_over(bench: Bench, client: Client) -> None:
+def test_a_day_that_texts_say_is_sent_once_it_is_over(bench: Bench, client: MemoryAdapter) -> None:
     bench.health["batches"] = 10
     client.learn()
     client.reset()
@@ -182,7 +182,7 @@ def test_a_day_that_texts_say_is_sent_once_it_is_over(bench: Bench, client: Clie
     assert days_sent(bench)[3:] == [["Three."]]
 
 
-def test_a_namespace_is_sent_to_a_service_that_keeps_stores_apart(bench: Bench, client: Client) -> None:
+def test_a_namespace_is_sent_to_a_service_that_keeps_stores_apart(bench: Bench, client: MemoryAdapter) -> None:
     client.learn()
     with pytest.raises(MemoryFault, match="has no separate named stores"):
         client.in_namespace("a")
@@ -203,14 +203,14 @@ def test_a_namespace_is_sent_to_a_service_that_keeps_stores_apart(bench: Bench, 
     ]
 
 
-def test_the_published_service_is_sent_what_it_knows(bench: Bench, client: Client) -> None:
+def test_the_published_service_is_sent_what_it_knows(bench: Bench, client: MemoryAdapter) -> None:
     client.healthcheck()
     filled(client, FACTS).answer("why?", 5, QueryContext(session="hr"))
     known = {"day_number", "content", "metadata", "question"}
     assert all({field.name for field, _ in message.ListFields()} <= known for _, message in bench.asked)
 
 
-def test_the_healthcheck_is_optional(bench: Bench, client: Client) -> None:
+def test_the_healthcheck_is_optional(bench: Bench, client: MemoryAdapter) -> None:
     bench.missing = "Healthcheck"
     client.healthcheck()
     assert client.is_ready() is None
@@ -219,7 +219,7 @@ def test_the_healthcheck_is_optional(bench: Bench, client: Client) -> None:
         client.answer("x", 5, NOW)
 
 
-def test_a_reset_forgets_what_was_not_sent(bench: Bench, client: Client) -> None:
+def test_a_reset_forgets_what_was_not_sent(bench: Bench, client: MemoryAdapter) -> None:
     client.reset()
     client.store("gone", {"id": "1"})
     client.reset()
@@ -228,7 +228,7 @@ def test_a_reset_forgets_what_was_not_sent(bench: Bench, client: Client) -> None
     assert [m.content for method, m in bench.asked if method == "IngestDay"] == ["kept"]
 
 
-def test_errors_are_one_sentence(bench: Bench, client: Client) -> None:
+def test_errors_are_one_sentence(bench: Bench, client: MemoryAdapter) -> None:
     bench.fails = "Query"
     with pytest.raises(MemoryFault, match=r"^Query: INTERNAL: out of memory; look into the service$"):
         client.answer("x", 5, NOW)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_recall.cases.memory_part import MemoryFault, QueryContext
-from pytest_recall.memory.client import Client
-from pytest_recall.trials.trial import Passage
+from pytest_recall.ext import MemoryAdapter, MemoryFault, MemoryForm, MemoryKind, Passage, QueryContext
 
 
-class Tantivy(Client):
+class Tantivy(MemoryAdapter):
     """An index in memory with Tantivy's default tokenizer and BM25; a question's words are joined by OR.
 
     Needs `pytest-recall[memory-tantivy]`.
@@ -77,7 +75,7 @@ def _package() -> Any:
     return tantivy
 
 
-class Bm25s(Client):
+class Bm25s(MemoryAdapter):
     """bm25s with its defaults (Lucene's variant, k1 = 1.5, b = 0.75), its tokenizer and no stop words.
 
     A unit that shares no word with the question is not returned. Needs `pytest-recall[memory-bm25s]`.
@@ -130,3 +128,15 @@ def _bm25_package() -> Any:
     except ImportError:
         raise MemoryFault("needs bm25s; run `pip install 'pytest-recall[memory-bm25s]'`") from None
     return bm25s
+
+
+BM25S = MemoryKind(
+    name="bm25s",
+    forms=(MemoryForm(about="BM25 by the package bm25s"),),
+    make=lambda selector, context: Bm25s(selector.text),
+)
+TANTIVY = MemoryKind(
+    name="tantivy",
+    forms=(MemoryForm(about="full-text search by Tantivy"),),
+    make=lambda selector, context: Tantivy(selector.text),
+)
