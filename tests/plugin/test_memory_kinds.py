@@ -88,11 +88,11 @@ OF_CONFTEST = "the extension of *conftest.py is left out: `pytest_recall_memorie
         (HOOK + "yield 1 / 0", f"'shelf': no memory *; {OF_CONFTEST}has a fault (ZeroDivisionError: *"),
         (
             HOOK + "return 3",
-            f"'shelf': no memory *; {OF_CONFTEST}has a fault (it returns int, and no list of MemoryKind)",
+            f"'shelf': no memory *; {OF_CONFTEST}has a fault (it returns int, and no *",
         ),
         (
             HOOK + "return ['shelf']",
-            f"'shelf': no memory *; {OF_CONFTEST}has a fault (it lists str, and not MemoryKind alone)",
+            f"'shelf': no memory *; {OF_CONFTEST}has a fault (it lists str, and not *",
         ),
         (
             KIND.replace('name="shelf"', 'name="The shelf"'),
