@@ -62,6 +62,16 @@ def test_a_memory_of_a_conftest_is_selected_by_its_name(pytester: pytest.Pyteste
     assert len(lines) == (2 if workers else 1)
 
 
+@WORKERS
+@pytest.mark.parametrize("where", [("-o", "testpaths=eval"), ("eval",)], ids=["testpaths", "argument"])
+def test_the_conftest_may_be_beside_the_cases(
+    pytester: pytest.Pytester, where: tuple[str, ...], workers: tuple[str, ...]
+) -> None:
+    checkout = PROJECT.with_files({"eval/conftest.py": KIND.replace("        BROKEN\n", "")}).at(pytester)
+    result = checkout.run(*where, "--memory", "shelf", *workers)
+    assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+
+
 def test_the_rubric_names_it_as_well(pytester: pytest.Pytester) -> None:
     checkout = with_kind().with_files({"eval/rubric.yaml": "owner: us\nmemory: shelf\n"}).at(pytester)
     result = checkout.run("eval")
@@ -99,6 +109,11 @@ OF_CONFTEST = "the extension of *conftest.py is left out: `pytest_recall_memorie
             f"'shelf': no memory *; {OF_CONFTEST}has a fault (*",
         ),
         (KIND.replace('"shelf", forms=(', '"shelf", forms=(3, '), f"'shelf': no memory *; {OF_CONFTEST}has a fault (*"),
+        (KIND.replace("make=make", "make=make, options=('a',)"), f"'shelf': no memory *; {OF_CONFTEST}has a fault (*"),
+        (
+            KIND.replace("make=make", "make=make, read=lambda text: 3"),
+            "the extension of *conftest.py: the memory `shelf` has a fault (`read` returns int, and no text)",
+        ),
         (
             KIND.replace("return Shelf(selector.text)", "raise OSError('y')"),
             "the extension of *conftest.py: the memory `shelf` has a fault (OSError: y, *",
@@ -108,7 +123,18 @@ OF_CONFTEST = "the extension of *conftest.py is left out: `pytest_recall_memorie
             "the extension of *conftest.py: the memory `shelf` has a fault (`make` returns int, and no MemoryAdapter)",
         ),
     ],
-    ids=["raises", "raises late", "no list", "no kinds", "name", "forms", "make raises", "make returns"],
+    ids=[
+        "raises",
+        "raises late",
+        "no list",
+        "no kinds",
+        "name",
+        "forms",
+        "options",
+        "read",
+        "make raises",
+        "make returns",
+    ],
 )
 def test_a_fault_is_one_sentence_that_names_where_it_is(
     pytester: pytest.Pytester, source: str, sentence: str, workers: tuple[str, ...]

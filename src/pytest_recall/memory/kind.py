@@ -15,7 +15,7 @@ from pytest_recall.models.waiting import Channel
 if TYPE_CHECKING:
     from pathlib import Path
 
-_NAME = re.compile(r"[a-z][a-z0-9_-]*")
+_NAME = re.compile(r"[a-z][a-z0-9_]*(-[a-z0-9_]+)*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +106,11 @@ class MemoryKind:
 
     def __post_init__(self) -> None:
         with_target = [bool(form.target) for form in self.forms]
-        if not _NAME.fullmatch(self.name):
-            raise ValueError(f"{self.name!r} is no name of a memory; write lower-case letters, digits, - and _")
+        for name in (self.name, *(alias.lower() for alias in self.aliases)):
+            if not _NAME.fullmatch(name):
+                raise ValueError(f"{name!r} is no name of a memory; write lower-case letters, digits, - and _")
+        if not all(isinstance(option, MemoryOption) for option in self.options):
+            raise ValueError(f"the options of `{self.name}` are no MemoryOption")
         if not with_target or len(with_target) != len(set(with_target)):
             raise ValueError(f"the forms of `{self.name}` are one without a target, one with, or both")
 

@@ -79,7 +79,7 @@ class MemoryKinds:
         if kind.read is not None:
             target = self._target(kind, kind.read, text, rest)
         else:
-            target = _target(kind, text, rest.partition(kind.separator))
+            target = _target(kind, text, rest)
         self._check_options(text, kind, options)
         return MemorySelector(text=text, kind=kind.name, target=target, options=options)
 
@@ -110,11 +110,14 @@ class MemoryKinds:
 
     def _target(self, kind: MemoryKind, read: Callable[[str], str], text: str, rest: str) -> str:
         try:
-            return self.call(kind, lambda: read(rest))
+            target = self.call(kind, lambda: read(rest))
         except RecallError as error:
             # What stands before an @ may be a password.
             shown = "" if "@" in rest else f"{text!r}: "
             raise RecallError(*(f"{shown}{message}" for message in error.messages)) from None
+        if not isinstance(target, str):
+            raise self.fault(kind, f"`read` returns {type(target).__name__}, and no text")
+        return target
 
     def _check_alone(self, text: str, rest: str) -> None:
         """Raise RecallError where commas separate several selectors, or one from what is none."""
@@ -135,7 +138,7 @@ class MemoryKinds:
     def _unknown(self, text: str, word: str) -> RecallError:
         if self.left_out:
             return RecallError(f"{text!r}: no memory is selected like this; {'; '.join(self.left_out)}")
-        names = [kind.name if kind.separator == ":" else kind.example(kind.forms[0]) for kind in self.all]
+        names = [kind.name if kind.separator == ":" else kind.example(kind.forms[0]) or kind.name for kind in self.all]
         return RecallError(f"{text!r}: no memory is selected like this{nearest(word.lower(), names)}")
 
     def _check_options(self, text: str, kind: MemoryKind, options: Mapping[str, str]) -> None:
@@ -153,12 +156,12 @@ class MemoryKinds:
         return self.call(kind, lambda: check(value))
 
 
-def _target(kind: MemoryKind, text: str, parts: tuple[str, str, str]) -> str:
+def _target(kind: MemoryKind, text: str, rest: str) -> str:
     """Return what stands after the separator. Raises RecallError where that does not fit the kind."""
-    _, separator, after = parts
-    target = after.strip()
-    form = f"`{kind.written(kind.forms[-1])}`"
-    if separator and not target:
+    name = next(one for one in (kind.name, *kind.aliases) if rest == one or rest.startswith(f"{one}{kind.separator}"))
+    target = rest.removeprefix(name).removeprefix(kind.separator).strip()
+    form = f"`{kind.written(next((one for one in kind.forms if one.target), kind.forms[0]))}`"
+    if rest != name and not target:
         raise RecallError(f"{text!r}: there is nothing after the colon; write {form}")
     if not target and kind.takes_target == "required":
         raise RecallError(f"{text!r}: which one? write {form}")
