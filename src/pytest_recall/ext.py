@@ -14,6 +14,7 @@ from __future__ import annotations
 import pluggy
 
 from pytest_recall.cases.case import MAX_COUNT as MAX_TRIALS
+from pytest_recall.cases.case import Case
 from pytest_recall.cases.imports import (
     MAX_CASES,
     Document,
@@ -33,10 +34,14 @@ from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.forge.client import RefusedError, RestClient
 from pytest_recall.forge.host import Comment, Host, Issue
 from pytest_recall.runs.job import Job
+from pytest_recall.trials.measure import Measure
+from pytest_recall.trials.trial import Answer, Outcome, Passage, Trial, Verdict
 
 __all__ = [
     "MAX_CASES",
     "MAX_TRIALS",
+    "Answer",
+    "Case",
     "Comment",
     "Document",
     "Host",
@@ -48,11 +53,16 @@ __all__ = [
     "Issue",
     "Job",
     "Judge",
+    "Measure",
     "Node",
+    "Outcome",
+    "Passage",
     "RecallError",
     "RefusedError",
     "Remark",
     "RestClient",
+    "Trial",
+    "Verdict",
     "hookimpl",
     "nearest",
     "read_text",

@@ -13,7 +13,7 @@ import pluggy
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pytest_recall.ext import Host, Importer
+    from pytest_recall.ext import Host, Importer, Measure
 
 GROUP = "pytest_recall"
 """The group of entry points."""
@@ -33,4 +33,18 @@ def pytest_recall_host(environ: Mapping[str, str], repo: str | None) -> Host | N
     """Return the code host whose job runs in `environ`, or which has the repository `repo`; None if it is another one.
 
     `repo` is what a command names with `--repo`, else None. The first host that an extension returns counts.
+    """
+
+
+# What is called in a run of pytest: on its controller alone, also with pytest-xdist. A conftest.py takes part there if
+# pytest loads it before collection, as it does with those of the folders that its command line names.
+
+
+@hookspec
+def pytest_recall_measures() -> Iterable[Measure]:  # type: ignore[empty-body]
+    """Return measures, each of which computes a number of every answer.
+
+    A run asks for them once, before its first trial. They are computed when a trial with an answer comes to the
+    journal, which has their numbers in `custom_measures`; the scorecard has the mean of each. They decide nothing: a
+    measure with a fault has no number, and the notes of the run name it.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
@@ -26,6 +26,16 @@ class UnusedExtension(NamedTuple):
 
     def __str__(self) -> str:
         return f"the extension of {self.package} is left out: {self.why}"
+
+
+class Returned(NamedTuple):
+    """What the implementation of a hook came to."""
+
+    package: str
+    """The distribution that it is of, or the file of a conftest or the name of a plugin."""
+    value: Any = None
+    fault: str = ""
+    """What went wrong, in words, with the line of it; empty where nothing did."""
 
 
 class Registry:
@@ -61,15 +71,37 @@ class Registry:
             return
         self._packages[module] = package
 
+    def implements(self, hook: str) -> bool:
+        """Whether anything implements a hook."""
+        return bool(getattr(self._manager.hook, hook).get_hookimpls())
+
+    def results(self, hook: str, **arguments: object) -> Iterator[Returned]:
+        """Call the implementations of a hook one by one, and yield what each returns, or what is wrong with it."""
+        for implementation in getattr(self._manager.hook, hook).get_hookimpls():
+            values = [arguments[name] for name in implementation.argnames]
+            yield Returned(self._package_of(implementation), *attempt(partial(implementation.function, *values)))
+
+    def listed(self, hook: str, kind: type, **arguments: object) -> Iterator[Returned]:
+        """Yield what each extension lists for a hook: things of a `kind`, as a tuple; anything else is a fault."""
+        for one in self.results(hook, **arguments):
+            if one.fault:
+                yield one
+                continue
+            listed = () if one.value is None else (one.value,) if isinstance(one.value, kind) else one.value
+            if not isinstance(listed, Iterable):
+                yield Returned(one.package, (), f"it returns {type(listed).__name__}, and no list of {kind.__name__}")
+                continue
+            things, fault = attempt(partial(tuple, listed))
+            others = [type(thing).__name__ for thing in things or () if not isinstance(thing, kind)]
+            yield Returned(one.package, things, f"it lists {others[0]}, and no {kind.__name__}" if others else fault)
+
     def call(self, hook: str) -> Iterator[tuple[str, Any]]:
         """Yield what each extension returns for a hook without arguments, with its package; a fault leaves it out."""
-        for implementation in getattr(self._manager.hook, hook).get_hookimpls():
-            package = self._package_of(implementation)
-            returned, why = attempt(implementation.function)
-            if why:
-                self.left_out.append(UnusedExtension(package, f"`{hook}` has a fault ({why})"))
+        for one in self.results(hook):
+            if one.fault:
+                self.left_out.append(UnusedExtension(one.package, f"`{hook}` has a fault ({one.fault})"))
             else:
-                yield package, returned
+                yield one.package, one.value
 
     def first(self, hook: str, kind: type, **arguments: object) -> Any:
         """Return the first thing of a `kind` that an extension returns for a hook, None where none does.

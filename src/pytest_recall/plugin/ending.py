@@ -158,6 +158,10 @@ class Ending:
             seconds,
             tuple(run.other_failures.failed()),
             let_through=let_through,
+            measures={
+                **(run.before.measures if run.before else {}),
+                **(run.hooks.about if run.hooks else {}),
+            },
         )
         self._write_state(folder, self._record)
         self._keep_recordings(folder.name)
@@ -165,6 +169,8 @@ class Ending:
             self._write_scorecard(folder, self._record, gates)
         if self._card is not None and not self._card.not_run and run.plan.early:
             (run.plan.place.artifacts.folder / run.plan.early).unlink(missing_ok=True)
+        if run.hooks is not None:
+            run.log.note(*run.hooks.faults())
         if self._card is not None and self._card.datasets:
             from pytest_recall.plugin.memories import missing_metrics
 
