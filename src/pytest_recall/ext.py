@@ -35,6 +35,7 @@ from pytest_recall.forge.client import RefusedError, RestClient
 from pytest_recall.forge.host import Comment, Host, Issue
 from pytest_recall.runs.job import Job
 from pytest_recall.trials.measure import Measure
+from pytest_recall.trials.run_end import FinishedRun
 from pytest_recall.trials.trial import Answer, Outcome, Passage, Trial, Verdict
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "Case",
     "Comment",
     "Document",
+    "FinishedRun",
     "Host",
     "ImportOptions",
     "ImportedCase",

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
 
-    from pytest_recall.ext import Host, Importer, Measure
+    from pytest_recall.ext import Case, FinishedRun, Host, Importer, Measure, Trial
 
 GROUP = "pytest_recall"
 """The group of entry points."""
@@ -47,4 +48,22 @@ def pytest_recall_measures() -> Iterable[Measure]:  # type: ignore[empty-body]
     A run asks for them once, before its first trial. They are computed when a trial with an answer comes to the
     journal, which has their numbers in `custom_measures`; the scorecard has the mean of each. They decide nothing: a
     measure with a fault has no number, and the notes of the run name it.
+    """
+
+
+@hookspec
+def pytest_recall_trial(case: Case | None, trial: Trial) -> None:
+    """Take note of a trial, as soon as it stands in the journal.
+
+    It is called for every trial, in the order of the journal; what a run that is resumed had before is not repeated.
+    A marked test has no case. A fault fails nothing, and the notes of the run name it.
+    """
+
+
+@hookspec
+def pytest_recall_run_end(run: FinishedRun, make_folder: Callable[[], Path]) -> None:
+    """Take note of a run that has ended, once its state, its journal and its scorecard are written.
+
+    `make_folder` makes a folder for files of the extension, in that of the run, and returns it. A fault fails nothing,
+    and the notes of the run name it.
     """

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pluggy
 
 from pytest_recall import hookspec
 from pytest_recall.files.errors import RecallError, fault_text, nearest
+from pytest_recall.files.eval_directory import relative
 
 if TYPE_CHECKING:
     from pytest_recall.forge.host import Host
@@ -77,9 +79,16 @@ class Registry:
 
     def results(self, hook: str, **arguments: object) -> Iterator[Returned]:
         """Call the implementations of a hook one by one, and yield what each returns, or what is wrong with it."""
+        return self.each(hook, lambda package: arguments)
+
+    def each(self, hook: str, arguments_of: Callable[[str], Mapping[str, object]]) -> Iterator[Returned]:
+        """Do the same, with arguments of its own for each package."""
         for implementation in getattr(self._manager.hook, hook).get_hookimpls():
+            package = self._package_of(implementation)
+            arguments = arguments_of(package)
             values = [arguments[name] for name in implementation.argnames]
-            yield Returned(self._package_of(implementation), *attempt(partial(implementation.function, *values)))
+            file = getattr(implementation.plugin, "__file__", None) or ""
+            yield Returned(package, *attempt(partial(implementation.function, *values), file))
 
     def listed(self, hook: str, kind: type, **arguments: object) -> Iterator[Returned]:
         """Yield what each extension lists for a hook: things of a `kind`, as a tuple; anything else is a fault."""
@@ -129,17 +138,24 @@ class Registry:
         return host
 
     def _package_of(self, implementation: pluggy.HookImpl) -> str:
-        return self._packages.get(implementation.plugin) or implementation.plugin_name
+        """Return the distribution of an implementation; of a conftest file, or a plugin that pytest knows, its name."""
+        if (package := self._packages.get(implementation.plugin)) is not None:
+            return package
+        file = getattr(implementation.plugin, "__file__", None)
+        return relative(Path(file), Path.cwd()) if file else implementation.plugin_name
 
 
-def attempt(call: Callable[[], Any]) -> tuple[Any, str]:
-    """Return what code of others returns, and what went wrong in words, with the line of it; empty if nothing did."""
+def attempt(call: Callable[[], Any], file: str = "") -> tuple[Any, str]:
+    """Return what code of others returns, and what went wrong in words, else nothing.
+
+    The words end with the line of it: in `file`, if it came through that.
+    """
     try:
         return call(), ""
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # It may end the process, which is not for it to do.
-        return None, fault_text(error)
+        return None, fault_text(error, file)
 
 
 @cache

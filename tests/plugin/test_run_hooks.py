@@ -5,6 +5,7 @@ What faults of theirs come to is in `screens/hooks.txt`.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,72 @@ def test_m(ask):
         assert checkout.scorecard()["measures"]["words"]["cases"] == 3
 
 
+SEEN = """\
+from pathlib import Path
+
+LOG = Path(__file__).with_name("log.txt")
+
+
+def pytest_recall_trial(case, trial):
+    stands = LOG.parent.glob("eval/_artifacts/*/trials.jsonl")
+    stands = any(f'"case_id":"{trial.case_id}"' in path.read_text() for path in stands)
+    with LOG.open("a") as log:
+        log.write(f"{trial.case_id} {case.id} {trial.outcome} {stands}\\n")
+
+
+def pytest_recall_run_end(run, make_folder):
+    folder = make_folder()
+    (folder / "answers.txt").write_text(" ".join(sorted(trial.answer.text for trial in run.trials)))
+    is_written = (folder.parents[1] / "scorecard.md").exists()
+    (folder / "end.txt").write_text(f"{run.exit_code} {run.scorecard['counts']} {is_written}")
+"""
+
+
+class TestTrialsAndTheEnd:
+    """What extensions do with a trial that stands in the journal, and with a run that has ended."""
+
+    @WORKERS
+    def test_each_trial_is_handed_on_in_the_order_of_the_journal(
+        self, pytester: pytest.Pytester, workers: tuple[str, ...]
+    ) -> None:
+        checkout = with_hooks(SEEN).at(pytester)
+        checkout.run("eval", *workers)
+        log = (checkout.path / "log.txt").read_text().splitlines()
+        trials = checkout.journal().trials
+        assert log == [f"{trial.case_id} {trial.case_id} {trial.outcome} True" for trial in trials]
+        folder = checkout.artifacts.runs()[-1] / "extensions" / "conftest.py"
+        assert (folder / "end.txt").read_text() == "1 {'passed': 2, 'failed': 1} True"
+        assert "one two three four" in (folder / "answers.txt").read_text()
+
+    def test_every_trial_of_a_series_is_handed_on(self, pytester: pytest.Pytester) -> None:
+        checkout = with_hooks(SEEN, ECHOING.with_cases(case("a", trials=3))).at(pytester)
+        checkout.run("eval")
+        assert len((checkout.path / "log.txt").read_text().splitlines()) == 3
+
+    def test_a_folder_is_made_for_who_asks_for_it(self, pytester: pytest.Pytester) -> None:
+        source = "def pytest_recall_run_end(run):\n    print(run.name)\n"
+        checkout = with_hooks(source, PASSING).at(pytester)
+        checkout.run("eval")
+        assert not (checkout.artifacts.runs()[-1] / "extensions").exists()
+
+    def test_a_run_that_asks_nothing_calls_nothing(self, pytester: pytest.Pytester) -> None:
+        checkout = with_hooks(SEEN).at(pytester)
+        checkout.run("eval", "--collect-only")
+        assert not (checkout.path / "log.txt").exists()
+
+    @WORKERS
+    @pytest.mark.parametrize("hook", ["trial", "run_end"])
+    def test_a_fault_fails_nothing(self, pytester: pytest.Pytester, workers: tuple[str, ...], hook: str) -> None:
+        others = {"trial": "case, trial", "run_end": "run"}[hook]
+        source = f"def pytest_recall_{hook}({others}):\n    raise SystemExit(3)\n"
+        checkout = with_hooks(source, PASSING).at(pytester)
+        result = checkout.run("eval", *workers)
+        assert (result.ret, checkout.outcomes()) == (0, {"a": "passed", "b": "passed"})
+        assert checkout.boxes() == {"a": 1, "b": 1}
+        assert checkout.scorecard()["exit_code"] == 0
+        assert len(notes_of(checkout, result).splitlines()) == 1
+
+
 FAULTS = {
     "it raises": 'return [Measure("bad", "", lambda case, trial: 1 / 0)]',
     "it ends the process": 'return [Measure("bad", "", lambda case, trial: exit(3))]',
@@ -134,18 +201,24 @@ FAULTS = {
     "a list with a fault": 'yield Measure("good", "", lambda case, trial: 1)\n    raise KeyError("x")',
     "the hook raises": 'raise ValueError("x")',
 }
+OTHER_FAULTS = {
+    "of each trial": "def pytest_recall_trial(trial):\n    raise ValueError(trial.scenario)\n",
+    "of the end": "def pytest_recall_run_end(run, make_folder):\n    (make_folder() / 'no' / 'way').write_text('x')\n",
+}
 
 
 def notes_of(checkout: Checkout, result: pytest.RunResult) -> str:
     """Return what a run says of extensions, without what differs from machine to machine."""
     lines = [line for line in result.outlines if "extension" in line]
-    return "".join(f"{line}\n" for line in lines).replace(str(checkout.path), "FOLDER")
+    text = "".join(f"{line}\n" for line in lines).replace(str(checkout.path), "FOLDER")
+    return re.sub(r"FOLDER/eval/_artifacts/[^/]+", "RUN", text)
 
 
 def test_a_fault_is_one_sentence_in_the_notes_and_decides_nothing(pytester: pytest.Pytester) -> None:
     screens = []
-    for what, body in FAULTS.items():
-        checkout = with_hooks(f"def pytest_recall_measures():\n    {body}\n", PASSING).at(pytester)
+    sources = {what: f"def pytest_recall_measures():\n    {body}\n" for what, body in FAULTS.items()} | OTHER_FAULTS
+    for what, source in sources.items():
+        checkout = with_hooks(source, PASSING).at(pytester)
         checkout.forget()
         result = checkout.run("eval")
         assert result.ret == 0

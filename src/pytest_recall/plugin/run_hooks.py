@@ -1,4 +1,4 @@
-"""Call the hooks of a run: what extensions measure of its trials. They are called on the controller alone."""
+"""Call the hooks of a run: for its trials, and at its end. They are called on the controller alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_recall.cases.case import NAME_PATTERN
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.eval_directory import relative
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.plugin.extensions import registry_of
 from pytest_recall.registry import attempt
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from pytest_recall.cases.case import Case
     from pytest_recall.runs.plan import Plan
+    from pytest_recall.trials.run_end import FinishedRun
     from pytest_recall.trials.trial import Trial
 
 
@@ -37,7 +37,6 @@ class RunHooks:
     """The hooks of a run. Where nothing implements one, nothing is called; a fault is noted once, and ends nothing."""
 
     def __init__(self, config: pytest.Config, plan: Callable[[], Plan]) -> None:
-        self._root = config.rootpath
         self._plan = plan
         self._registry = registry_of(config)
         self._cases: dict[str, Case] = {}
@@ -45,7 +44,8 @@ class RunHooks:
         self._measures = dict(sorted(self._listed_measures().items()))
         self.about = {name: one_line(measure.about) for name, (_, measure) in self._measures.items()}
         """What each measure is, by its name."""
-        self.concern_trials = bool(self._measures)
+        self._follows = self._registry.implements("pytest_recall_trial")
+        self.concern_trials = bool(self._measures) or self._follows
         """Whether anything is called for a trial."""
 
     def _listed_measures(self) -> dict[str, tuple[str, Measure]]:
@@ -62,7 +62,7 @@ class RunHooks:
                 elif not callable(measure.of):
                     self._note(package, f"the measure `{name}`", f"its `of` is {type(measure.of).__name__}")
                 elif name in found:
-                    self._note(package, f"the measure `{name}`", f"{self._named(found[name][0])} has one of this name")
+                    self._note(package, f"the measure `{name}`", f"{found[name][0]} has one of this name")
                 else:
                     found[name] = package, measure
         return found
@@ -74,7 +74,8 @@ class RunHooks:
             return values
         case = self._case_of(trial.case_id)
         for name, (package, measure) in self._measures.items():
-            value, fault = attempt(partial(measure.of, case, trial))
+            code = getattr(measure.of, "__code__", None)
+            value, fault = attempt(partial(measure.of, case, trial), code.co_filename if code else "")
             fault = fault or _number_fault(value)
             if fault:
                 self._note(package, f"the measure `{name}`", fault, trials=1)
@@ -82,20 +83,36 @@ class RunHooks:
                 values[name] = float(value)
         return values
 
+    def written(self, trial: Trial) -> None:
+        """Hand on a trial that stands in the journal."""
+        if self._follows:
+            hook = "pytest_recall_trial"
+            for one in self._registry.results(hook, case=self._case_of(trial.case_id), trial=trial):
+                if one.fault:
+                    self._note(one.package, f"`{hook}`", one.fault, trials=1)
+
+    def ended(self, folder: Path, run: Callable[[], FinishedRun]) -> None:
+        """Hand on the run, whose files are in `folder`, once all of them are written."""
+        hook = "pytest_recall_run_end"
+        if self._registry.implements(hook):
+            finished = run()
+            for one in self._registry.each(
+                hook, lambda package: {"run": finished, "make_folder": partial(_made, folder, package)}
+            ):
+                if one.fault:
+                    self._note(one.package, f"`{hook}`", one.fault)
+
     def faults(self) -> list[str]:
         """Return what is wrong with extensions, a sentence each."""
         lines = []
         for (package, what), one in self._faults.items():
             at = f" at {plural(one.trials, 'trial')}" if one.trials else ""
-            lines.append(f"the extension of {self._named(package)}: {what} has a fault{at} ({one.fault}); correct it")
+            lines.append(f"the extension of {package}: {what} has a fault{at} ({one.fault}); correct it")
         return lines
 
     def _note(self, package: str, what: str, fault: str, trials: int = 0) -> None:
         first, count = self._faults.get((package, what), HookFault(fault, 0))
         self._faults[package, what] = HookFault(first, count + trials)
-
-    def _named(self, package: str) -> str:
-        return relative(Path(package), self._root) if Path(package).is_absolute() else package
 
     def _case_of(self, case_id: str) -> Case | None:
         """Return a case of a file. All chosen ones of the file are read at once; a marked test has none."""
@@ -107,6 +124,13 @@ class RunHooks:
             with suppress(RecallError):
                 self._cases |= {one.id: one for one in file.cases({case_id, *(file.lines.keys() & plan.reasons)})}
         return self._cases.get(case_id)
+
+
+def _made(folder: Path, package: str) -> Path:
+    """Return the folder of a package for files about a run."""
+    made = folder / "extensions" / (re.sub(r"[^\w.-]+", "-", package).strip(".-") or "plugin")
+    made.mkdir(parents=True, exist_ok=True)
+    return made
 
 
 def _number_fault(value: Any) -> str:

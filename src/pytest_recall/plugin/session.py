@@ -499,6 +499,7 @@ class Run:
             trial = in_run(trial, facts._replace(custom_measures=self.hooks.measured(trial)))
         finally:  # It is paid for, and is written down also where Ctrl-C comes while it is measured.
             self._trial_log.take(trial, self.journal)
+        self.hooks.written(trial)
 
     @property
     def _trusts_replays(self) -> bool:
