@@ -348,6 +348,9 @@ def field_rows(cls: type) -> Iterator[str]:
     assert isinstance(body, ast.ClassDef)
     for node, after in zip(body.body, [*body.body[1:], None], strict=True):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id[0] != "_":
+            if issubclass(cls, BaseModel):  # Its fields are described, and its annotations hold validators.
+                yield f"| `{node.target.id}` | {cell(cls.model_fields[node.target.id].description or '')} |"
+                continue
             usual = "" if node.value is None else f" = {default_of(node.value)}"
             kind = cell(ast.unparse(node.annotation) + usual)
             yield f"| `{node.target.id}: {kind}` | {cell(one_line(text_of(after)))} |"

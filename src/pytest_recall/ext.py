@@ -53,12 +53,15 @@ from pytest_recall.models.provider import Provider
 from pytest_recall.models.waiting import Channel
 from pytest_recall.replay.exchange import Request, Response
 from pytest_recall.runs.job import Job
-from pytest_recall.trials.trial import Passage
+from pytest_recall.trials.measure import Measure
+from pytest_recall.trials.run_end import FinishedRun
+from pytest_recall.trials.trial import Answer, Outcome, Passage, Trial, Verdict
 
 __all__ = [
     "MAX_CASES",
     "MAX_TRIALS",
     "TIMEOUT_OPTION",
+    "Answer",
     "Ask",
     "Case",
     "Channel",
@@ -67,6 +70,7 @@ __all__ = [
     "DatasetLayout",
     "DatasetRow",
     "Document",
+    "FinishedRun",
     "Host",
     "ImportOptions",
     "ImportedCase",
@@ -76,6 +80,7 @@ __all__ = [
     "Issue",
     "Job",
     "Judge",
+    "Measure",
     "MemoryAdapter",
     "MemoryContext",
     "MemoryFault",
@@ -86,6 +91,7 @@ __all__ = [
     "Message",
     "ModelError",
     "Node",
+    "Outcome",
     "Passage",
     "Provider",
     "QueryContext",
@@ -99,7 +105,9 @@ __all__ = [
     "RestClient",
     "Sample",
     "Session",
+    "Trial",
     "Utterance",
+    "Verdict",
     "embed",
     "embedded",
     "hookimpl",

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
 
-    from pytest_recall.ext import Case, DatasetLayout, Host, Importer, MemoryKind
+    from pytest_recall.ext import Case, DatasetLayout, FinishedRun, Host, Importer, Measure, MemoryKind, Trial
 
 GROUP = "pytest_recall"
 """The group of entry points."""
@@ -59,4 +60,36 @@ def pytest_recall_memories() -> Iterable[MemoryKind]:  # type: ignore[empty-body
 
     A command finds those of packages, and pytest those of its conftest files and plugins as well. A name that two
     packages have selects neither.
+    """
+
+
+# What is called in a run of pytest: on its controller alone, also with pytest-xdist. A conftest.py takes part there if
+# pytest loads it before collection, as it does with those of the folders that its command line names.
+
+
+@hookspec
+def pytest_recall_measures() -> Iterable[Measure]:  # type: ignore[empty-body]
+    """Return measures, each of which computes a number of every answer.
+
+    A run asks for them once, before its first trial. They are computed when a trial with an answer comes to the
+    journal, which has their numbers in `custom_measures`; the scorecard has the mean of each. They decide nothing: a
+    measure with a fault has no number, and the notes of the run name it.
+    """
+
+
+@hookspec
+def pytest_recall_trial(case: Case | None, trial: Trial) -> None:
+    """Take note of a trial, as soon as it stands in the journal.
+
+    It is called for every trial, in the order of the journal; what a run that is resumed had before is not repeated.
+    A marked test has no case. A fault fails nothing, and the notes of the run name it.
+    """
+
+
+@hookspec
+def pytest_recall_run_end(run: FinishedRun, make_folder: Callable[[], Path]) -> None:
+    """Take note of a run that has ended, once its state, its journal and its scorecard are written.
+
+    `make_folder` makes a folder for files of the extension, in that of the run, and returns it. A fault fails nothing,
+    and the notes of the run name it.
     """

@@ -39,6 +39,16 @@ class UnusedExtension(NamedTuple):
         return f"the extension of {self.package} is left out: {self.why}"
 
 
+class Returned(NamedTuple):
+    """What the implementation of a hook came to."""
+
+    package: str
+    """The distribution that it is of, or the file of a conftest or the name of a plugin."""
+    value: Any = None
+    fault: str = ""
+    """What went wrong, in words, with the line of it; empty where nothing did."""
+
+
 class Registry:
     """The extensions of this environment, each known by the package that it is of.
 
@@ -75,28 +85,50 @@ class Registry:
             return
         self._packages[module] = package
 
-    def listed(self, hook: str, kind: type[T], *, strict: bool = False) -> list[tuple[str, T]]:
-        """Return what extensions list for a hook without arguments, each thing with its package.
+    def implements(self, hook: str) -> bool:
+        """Whether anything implements a hook."""
+        return bool(getattr(self._manager.hook, hook).get_hookimpls())
+
+    def results(self, hook: str, **arguments: object) -> Iterator[Returned]:
+        """Call the implementations of a hook one by one, and yield what each returns, or what is wrong with it."""
+        return self.each(hook, lambda package: arguments)
+
+    def each(self, hook: str, arguments_of: Callable[[str], Mapping[str, object]]) -> Iterator[Returned]:
+        """Do the same, with arguments of its own for each package."""
+        for implementation in getattr(self._manager.hook, hook).get_hookimpls():
+            package = self._package_of(implementation)
+            arguments = arguments_of(package)
+            values = [arguments[name] for name in implementation.argnames]
+            file = getattr(implementation.plugin, "__file__", None) or ""
+            yield Returned(package, *attempt(partial(implementation.function, *values), file))
+
+    def listed(self, hook: str, kind: type, **arguments: object) -> Iterator[Returned]:
+        """Yield what each extension lists for a hook: things of a `kind`, as a tuple; anything else is a fault."""
+        for one in self.results(hook, **arguments):
+            if one.fault:
+                yield one
+                continue
+            listed = () if one.value is None else (one.value,) if isinstance(one.value, kind) else one.value
+            if not isinstance(listed, Iterable):
+                yield Returned(one.package, (), f"it returns {type(listed).__name__}, and no list of {kind.__name__}")
+                continue
+            things, fault = attempt(partial(tuple, listed))
+            others = [type(thing).__name__ for thing in things or () if not isinstance(thing, kind)]
+            yield Returned(one.package, things, f"it lists {others[0]}, and no {kind.__name__}" if others else fault)
+
+    def things(self, hook: str, kind: type[T], *, strict: bool = False) -> list[tuple[str, T]]:
+        """Return what all extensions list for a hook, each thing with its package.
 
         An extension with a fault is left out; RecallError is raised for it where one is `strict`.
         """
         found: list[tuple[str, T]] = []
-        for implementation in getattr(self._manager.hook, hook).get_hookimpls():
-            package = self._package_of(implementation)
-            returned, why = attempt(implementation.function)
-            several = [returned] if isinstance(returned, kind) else returned
-            if not why and isinstance(several, Iterable):  # A generator runs now.
-                several, why = attempt(partial(list, several))
-            if not why and not isinstance(several, list):
-                why = f"it returns {type(returned).__name__}, and no list of {kind.__name__}"
-            if not why and (other := next((one for one in several if not isinstance(one, kind)), None)) is not None:
-                why = f"it lists {type(other).__name__}, and not {kind.__name__} alone"
-            if not why:
-                found += [(package, one) for one in several]
+        for one in self.listed(hook, kind):
+            if not one.fault:
+                found += [(one.package, thing) for thing in one.value]
             elif strict:
-                raise _faulty(package, hook, why)
+                raise _faulty(one.package, hook, one.fault)
             else:
-                self.leave_out(package, f"`{hook}` has a fault ({why})")
+                self.leave_out(one.package, f"`{hook}` has a fault ({one.fault})")
         return found
 
     def leave_out(self, package: str, why: str) -> None:
@@ -130,7 +162,7 @@ class Registry:
 
         found = dict(LAYOUTS)
         homes = dict.fromkeys(LAYOUTS, PACKAGE)
-        for package, layout in self.listed("pytest_recall_datasets", DatasetLayout, strict=True):
+        for package, layout in self.things("pytest_recall_datasets", DatasetLayout, strict=True):
             if layout.name in found:
                 names = f"{homes[layout.name]} and of {package}"
                 raise RecallError(f"`{layout.name}` is a dataset of {names}; remove one of them")
@@ -171,7 +203,7 @@ class Registry:
         from pytest_recall.memory.selector import MemoryKinds
 
         kinds = [(PACKAGE, kind) for kind in BUILT_IN.all]
-        kinds += self.listed("pytest_recall_memories", MemoryKind)
+        kinds += self.things("pytest_recall_memories", MemoryKind)
         homes: dict[str, list[str]] = {}
         for package, kind in kinds:
             for name in (kind.name, *kind.aliases):
@@ -200,14 +232,17 @@ def _faulty(package: str, hook: str, why: str) -> RecallError:
     return RecallError(f"the extension of {package}: `{hook}` has a fault ({why}); correct or uninstall it")
 
 
-def attempt(call: Callable[[], Any]) -> tuple[Any, str]:
-    """Return what code of others returns, and what went wrong in words, with the line of it; empty if nothing did."""
+def attempt(call: Callable[[], Any], file: str = "") -> tuple[Any, str]:
+    """Return what code of others returns, and what went wrong in words, else nothing.
+
+    The words end with the line of it: in `file`, if it came through that.
+    """
     try:
         return call(), ""
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # It may end the process, which is not for it to do.
-        return None, fault_text(error)
+        return None, fault_text(error, file)
 
 
 @cache

@@ -242,6 +242,7 @@ def test_json_of_a_whole_run() -> None:
         "sources": {"live": 3},
         "datasets": None,
         "baselines": None,
+        "measures": None,
         "judged_by_models": None,
         "judged_rates": [],
         "regraded": None,

@@ -317,7 +317,7 @@ def importers() -> Importers:
 
     loaded, homes = registry(), dict[str, list[str]]()
     by_name: dict[str, Importer] = {}
-    for package, importer in loaded.listed("pytest_recall_importers", Importer):
+    for package, importer in loaded.things("pytest_recall_importers", Importer):
         by_name[importer.name] = importer
         homes.setdefault(importer.name, []).append(package)
     refused = {

@@ -38,7 +38,7 @@ from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.trials.cost_text import budget_line, let_through_lines
 from pytest_recall.trials.journal import Journal
 from pytest_recall.trials.record import NOTHING_LET_THROUGH, Record
-from pytest_recall.trials.run_end import RunFindingKind, exit_code
+from pytest_recall.trials.run_end import FinishedRun, RunFindingKind, exit_code
 from pytest_recall.trials.run_stop import RunStop
 from pytest_recall.trials.series import graded
 from pytest_recall.trials.trial import Outcome
@@ -158,6 +158,10 @@ class Ending:
             seconds,
             tuple(run.other_failures.failed()),
             let_through=let_through,
+            measures={
+                **(run.before.measures if run.before else {}),
+                **(run.hooks.about if run.hooks else {}),
+            },
         )
         self._write_state(folder, self._record)
         self._keep_recordings(folder.name)
@@ -175,6 +179,16 @@ class Ending:
         if session.exitstatus != code:
             with suppress(RecallError, OSError):  # It is said already what cannot be written.
                 Journal.continued(folder).end(int(session.exitstatus), stop, run.other_failures.failed())
+        if run.hooks is not None:
+            with self._guarded("the hooks of extensions"):
+                run.hooks.ended(folder, self._finished_run)
+            run.log.note(*run.hooks.faults())
+
+    def _finished_run(self) -> FinishedRun:
+        assert self._record is not None
+        record = self._record._replace(exit_code=self._exit_code())
+        scorecard = {} if self._card is None else scorecard_text.as_json(record, self._card)
+        return FinishedRun(record.header.run, int(self._exit_code()), record.trials, scorecard)
 
     def _exit_code(self) -> int:
         """Return the exit code of the session, as far as it is known."""

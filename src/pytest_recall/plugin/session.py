@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pytest_recall.plugin.limits import Breaker
     from pytest_recall.plugin.progress import Ticker
     from pytest_recall.plugin.recording import Recording
+    from pytest_recall.plugin.run_hooks import RunHooks
     from pytest_recall.trials.record import Record
 
 
@@ -166,6 +167,7 @@ class Run:
         self.trials = self._trial_log.all
         self._attempts: Counter[tuple[str, str]] = Counter()
         self.journal: Journal | None = None
+        self.hooks: RunHooks | None = None
         self.before: Record | None = None
         self._resumed_journal: Journal | None = None
         self.amended = False
@@ -309,13 +311,17 @@ class Run:
         now = clock.now()
         artifacts = self.plan.place.artifacts
         from pytest_recall.plugin.extensions import job_of
+        from pytest_recall.plugin.run_hooks import RunHooks
         from pytest_recall.runs.checkout import checkout_of
+
+        self.hooks = RunHooks(self.config, lambda: self.plan)
 
         try:
             if self._resumed_journal is not None:
                 plan, started = self.plan, now.isoformat(timespec="seconds")
                 self._resumed_journal.resume(started, plan.budget, plan.ledger, plan.early, plan.recording)
                 self.journal = self._resumed_journal
+                self._note_measures()
                 if expected:
                     self._watch(expected)
                 return
@@ -332,6 +338,7 @@ class Run:
             folder = artifacts.new_run(now)
             self.journal = Journal(folder, self.plan.header(folder.name, now.isoformat(timespec="seconds")))
             self.journal.asked(self.plan.question_records)
+            self._note_measures()
             artifacts.write("today.yaml", self.plan.today())
         except LinkError as error:
             raise pytest.UsageError(f"{error}; nothing was run") from None
@@ -342,6 +349,10 @@ class Run:
         if expected:
             self._watch(expected)
         self._append_replayed()
+
+    def _note_measures(self) -> None:
+        if self.journal is not None and self.hooks is not None and self.hooks.about:
+            self.journal.measured(self.hooks.about)
 
     def _append_replayed(self) -> None:
         """Append the trials that decide without a call: on recorded answers, and verdicts of earlier runs that hold."""
@@ -480,7 +491,15 @@ class Run:
         )
         if not self._watched:
             self._watch(set())  # Marked tests on workers: how many there are is not known before the end.
-        self._trial_log.take(in_run(trial, facts), self.journal)
+        trial = in_run(trial, facts)
+        if self.hooks is None or not self.hooks.concern_trials:
+            self._trial_log.take(trial, self.journal)
+            return
+        try:
+            trial = in_run(trial, facts._replace(custom_measures=self.hooks.measured(trial)))
+        finally:  # It is paid for, and is written down also where Ctrl-C comes while it is measured.
+            self._trial_log.take(trial, self.journal)
+        self.hooks.written(trial)
 
     @property
     def _trusts_replays(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isfinite
+from math import inf, isfinite
 from statistics import fmean, median
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from pytest_recall.metrics.clustered import clustered_mean
 from pytest_recall.metrics.intervals import Interval
 from pytest_recall.metrics.paired import mean_interval
 from pytest_recall.models.reply_names import replied_models
+from pytest_recall.results.measures import case_values
 from pytest_recall.results.unproven_text import unproven_text
 from pytest_recall.schedule.boxes import DATASET, PROFILE
 from pytest_recall.trials.cost import Spend, spend_of
@@ -156,11 +157,11 @@ ALPHA = 0.01
 _FEWEST_SCORES = 10
 
 
-class JudgeScores(NamedTuple):
-    """The mean scores of a judge, from 0 to 1."""
+class PairedMeans(NamedTuple):
+    """The means of a number that cases have in both runs: the score of a judge, or a measure."""
 
     pairs: int
-    """How many cases have a score in both runs."""
+    """How many cases have it in both runs."""
     base: float
     head: float
     interval: Interval | None
@@ -192,7 +193,10 @@ class Comparison:
     """Empty unless there are several; the p-values are adjusted together."""
     by_dimension: dict[str, Change]
     """Empty unless there are several; the p-values are adjusted together."""
-    scores: dict[str, JudgeScores]
+    scores: dict[str, PairedMeans]
+    """By judge, from 0 to 1."""
+    measures: dict[str, PairedMeans]
+    """By the measure of an extension, in its unit."""
     seconds: Seconds | None
     spent: tuple[Spend, Spend]
     """What the compared cases cost in each run, every attempt counted."""
@@ -296,6 +300,7 @@ def compare(
         by_scenario={name: family[f"s{name}"] for name in by_scenario},
         by_dimension={name: family[f"d{name}"] for name in by_dimension},
         scores=_scores(pairs, 1 - alpha),
+        measures=_measured(pairs, tries, 1 - alpha),
         seconds=_seconds(pairs),
         spent=(_spent(pairs, tries[0]), _spent(pairs, tries[1])),
         replays=replayed.count(2),
@@ -412,7 +417,7 @@ def unit_of(trial: Trial) -> str:
 # What is beside the verdicts
 
 
-def _scores(pairs: Iterable[Pair], confidence: float) -> dict[str, JudgeScores]:
+def _scores(pairs: Iterable[Pair], confidence: float) -> dict[str, PairedMeans]:
     """Return the scores by judge, where it gave as many of them to a case in both runs."""
     found: dict[str, list[tuple[str, float, float]]] = {}
     for pair in pairs:
@@ -420,7 +425,24 @@ def _scores(pairs: Iterable[Pair], confidence: float) -> dict[str, JudgeScores]:
         for judge in base.keys() & head.keys():
             if len(base[judge]) == len(head[judge]):
                 found.setdefault(judge, []).append((unit_of(pair.head), fmean(base[judge]), fmean(head[judge])))
-    return {judge: _means(judge, found[judge], confidence) for judge in sorted(found)}
+    return {judge: _means(judge, found[judge], confidence, (-1, 1)) for judge in sorted(found)}
+
+
+def _measured(
+    pairs: Iterable[Pair], tries: tuple[Mapping[str, list[Trial]], Mapping[str, list[Trial]]], confidence: float
+) -> dict[str, PairedMeans]:
+    """Return the measures of extensions, of the cases that have one in both runs."""
+    kept = [pair for pair in pairs if pair.base.custom_measures or pair.head.custom_measures]
+    if not kept:
+        return {}
+    base, head = (case_values(series(trial for pair in kept for trial in some.get(pair.case_id, ()))) for some in tries)
+    found: dict[str, PairedMeans] = {}
+    for name in base.keys() & head.keys():
+        both = sorted(base[name].keys() & head[name].keys())
+        if both:
+            values = [(unit_of(head[name][id].trial), base[name][id].value, head[name][id].value) for id in both]
+            found[name] = _means(name, values, confidence, (-inf, inf))
+    return dict(sorted(found.items()))
 
 
 def _scored(trial: Trial) -> dict[str, list[float]]:
@@ -431,17 +453,19 @@ def _scored(trial: Trial) -> dict[str, list[float]]:
     return scores
 
 
-def _means(judge: str, scores: list[tuple[str, float, float]], confidence: float) -> JudgeScores:
+def _means(
+    name: str, scores: list[tuple[str, float, float]], confidence: float, within: tuple[float, float]
+) -> PairedMeans:
     differences = [(unit, head - base) for unit, base, head in scores]
     clusters = len({unit for unit, _ in differences})
     interval = None
     if clusters < len(scores):
-        robust = clustered_mean(differences, within=(-1, 1), confidence=confidence)
+        robust = clustered_mean(differences, within=within, confidence=confidence)
         if robust.low is not None and robust.high is not None and clusters >= _FEWEST_SCORES:
             interval = robust.low, robust.high
     elif len(scores) >= _FEWEST_SCORES:
-        interval = mean_interval([one for _, one in differences], confidence, seed=judge)
-    return JudgeScores(
+        interval = mean_interval([one for _, one in differences], confidence, seed=name)
+    return PairedMeans(
         pairs=len(scores),
         base=fmean(base for _, base, _ in scores),
         head=fmean(head for _, _, head in scores),

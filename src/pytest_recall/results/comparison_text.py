@@ -14,6 +14,7 @@ from pytest_recall.models.reply_names import joined
 from pytest_recall.results import sentences
 from pytest_recall.results.comparison import Comparison, Pair
 from pytest_recall.results.ending_text import explanation
+from pytest_recall.results.measures import number_text
 from pytest_recall.schedule.boxes import DATASET, PROFILE, UNSCHEDULED
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import Spend
@@ -223,6 +224,12 @@ def _beside(found: Comparison) -> Iterator[str]:
             f"mean score of {one_line(judge) or '(none)'}: {scores.base:.3f} → {scores.head:.3f},"
             f" {scores.head - scores.base:+z.3f}{within}, {plural(scores.pairs, 'case')}"
         )
+    for name, means in found.measures.items():
+        within = f" ({level}: {means.interval[0]:+.3g} to {means.interval[1]:+.3g})" if means.interval else ""
+        yield (
+            f"mean of {name}: {number_text(means.base)} → {number_text(means.head)},"
+            f" {means.head - means.base:+.3g}{within}, {plural(means.pairs, 'case')}"
+        )
     if found.seconds:
         yield (
             f"median time of the agent: {found.seconds.base:.2f} s → {found.seconds.head:.2f} s,"
@@ -308,6 +315,7 @@ def _facts(found: Comparison) -> dict[str, Any]:
         "fell": [_flip(pair) for pair in found.fell],
         "rose": [_flip(pair) for pair in found.rose],
         "not_compared": {name: list(ids) for name, ids in found.left._asdict().items()},
+        "measures": {name: means._asdict() for name, means in found.measures.items()},
         "scores": {judge: scores._asdict() for judge, scores in found.scores.items()},
         "seconds": found.seconds._asdict() if found.seconds else None,
         "cost": {"base": _cost(found.spent[0]), "head": _cost(found.spent[1])},

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pytest_recall.judges.audit import Grading, Regraded
     from pytest_recall.judges.calibration import Calibration, JudgeKey, Panels
     from pytest_recall.judges.judged_rates import JudgedRate
+    from pytest_recall.metrics.clustered import Clustered
     from pytest_recall.results.standing import Standing
     from pytest_recall.trials.baselines import SideBySide
     from pytest_recall.trials.record import Header, Record
@@ -191,6 +192,8 @@ class Scorecard(NamedTuple):
     models: tuple[str, ...] = ()
     """Those that the replies to the agent under test name."""
     waiver: Waiver | None = None
+    measures: Mapping[str, Clustered] = MappingProxyType({})
+    """The means of the measures of extensions over the cases, by name."""
     on_record: frozenset[str] = frozenset()
     """The failed cases of which this checkout has a recording with the same answer."""
 
@@ -367,6 +370,7 @@ def summarize(
         regraded=_regraded(results, gradings),
         arms=_arms(with_baselines, baselines) if len(every) < len(with_baselines) else None,
         datasets=_datasets(results),
+        measures=_measures(counting, asked),
         models=replied_models(call for trial in every for call in trial.calls),
     )
 
@@ -433,6 +437,15 @@ def _regraded(results: Iterable[CaseResult], gradings: Mapping[str, Grading]) ->
     from pytest_recall.judges.audit import regrade
 
     return regrade((result.trial for result in results), gradings)
+
+
+def _measures(counting: Iterable[Trial], asked: Mapping[str, Iterable[Trial]]) -> Mapping[str, Clustered]:
+    if not [trial for trial in counting if trial.custom_measures]:
+        return {}
+    from pytest_recall.results.comparison import unit_of
+    from pytest_recall.results.measures import measure_means
+
+    return measure_means(asked, unit_of)
 
 
 def _arms(trials: Iterable[Trial], baselines: Iterable[str]) -> SideBySide | None:

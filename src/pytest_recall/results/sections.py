@@ -38,6 +38,7 @@ def _sections(record: Record, card: Scorecard) -> Iterator[Section]:
     yield judges_text.rates_section(card.rates)
     yield _regraded(card)
     yield _observed(record, card)
+    yield _measures(record, card)
     yield cost_section(of_run(record), record.let_through)
 
 
@@ -86,6 +87,14 @@ def _regraded(card: Scorecard) -> Section:
     if card.regraded is None:
         return Section("Looked at again", key="regraded")
     return judges_text.regraded_section(card.regraded)
+
+
+def _measures(record: Record, card: Scorecard) -> Section:
+    if not card.measures:
+        return Section("Measures", key="measures")
+    from pytest_recall.results.measures import measures_section
+
+    return measures_section(card.measures, record.measures)
 
 
 def _observed(record: Record, card: Scorecard) -> Section:

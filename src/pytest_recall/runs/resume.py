@@ -273,7 +273,8 @@ def join(records: Iterable[Record]) -> Joined:
     let_through = reduce(LetThrough.joined, (record.let_through for record in kept))
     asked = {id: one for record in kept for id, one in record.asked.items()}
     exit_code = INTERRUPTED if lost else max(codes)
-    record = Record(header, trials, exit_code, calls, asked=asked, let_through=let_through)
+    measures = {name: about for record in kept for name, about in record.measures.items()}
+    record = Record(header, trials, exit_code, calls, asked=asked, let_through=let_through, measures=measures)
     return Joined(record, {source(one.header): one for one in kept}, tuple(notes))
 
 

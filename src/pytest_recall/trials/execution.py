@@ -157,6 +157,7 @@ class RunFacts(NamedTuple):
     pr: str | None = None
     model: str | None = None
     counts_for_schedule: bool = True
+    custom_measures: Mapping[str, float] = {}
 
 
 NO_CALLS = CallSummary()

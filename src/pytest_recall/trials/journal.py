@@ -9,7 +9,7 @@ the commit that the run was pushed with stand after the end mark.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 from datetime import date
 from pathlib import Path
 from types import TracebackType
@@ -133,6 +133,10 @@ class Journal:
         for one in questions:
             if one.id not in known:
                 self._write({"kind": "question", **one.to_json()})
+
+    def measured(self, measures: Mapping[str, str]) -> None:
+        """Write what the measures of extensions are, a line each by name. Raises OSError."""
+        self._write(_measures(measures))
 
     def spent(self, calls: Iterable[Call]) -> None:
         """Write the calls that belong to no trial. Raises OSError."""
@@ -279,6 +283,7 @@ def read_journal(folder: Path) -> Record:
     also: tuple[FailedItem, ...] = ()
     told: list[Told] = []
     questions: dict[str, QuestionRecord] = {}
+    measures: dict[str, str] = {}
     texts = read_texts(folder)
     resumed: list[str] = []
     waiver: Waiver | None = None
@@ -304,6 +309,8 @@ def read_journal(folder: Path) -> Record:
             elif kind == "question":
                 asked = QuestionRecord.from_json(record)
                 questions[asked.id] = asked
+            elif kind == "measures":
+                measures |= {str(name): str(about) for name, about in record["about"].items()}
             elif kind == "amend":
                 header = _header({**record, "kind": "run", "started": first["started"]}, path)
             elif kind == "resume":
@@ -331,7 +338,7 @@ def read_journal(folder: Path) -> Record:
     took_all = None if exit_code is None else seconds
     every = Record(header, tuple(trials), exit_code, tuple(calls), stop, took_all, also)
     every = every._replace(told=tuple(told), resumed=tuple(resumed), asked=questions, let_through=let_through)
-    return every._replace(waiver=waiver, pushed=pushed)
+    return every._replace(waiver=waiver, pushed=pushed, measures=measures)
 
 
 def is_cut_off(folder: Path) -> bool:
@@ -348,6 +355,8 @@ def is_cut_off(folder: Path) -> bool:
 def write_journal(folder: Path, record: Record) -> None:
     """Replace the journal in `folder` by one that reads as `record`. Raises OSError."""
     records = [_first(record.header), *({"kind": "question", **one.to_json()} for one in record.asked.values())]
+    if record.measures:
+        records.append(_measures(record.measures))
     records += ({"kind": "trial", **trial.to_json()} for trial in record.trials)
     if record.calls:
         records.append({"kind": "calls", "calls": [call.to_json() for call in record.calls]})
@@ -374,6 +383,10 @@ def _last(exit_code: int, stop: RunStop | None, seconds: float | None, also: Ite
 
 def _let_through(what: LetThrough) -> dict[str, Any]:
     return {"kind": "let_through", **what.to_json()}
+
+
+def _measures(about: Mapping[str, str]) -> dict[str, Any]:
+    return {"kind": "measures", "about": dict(about)}
 
 
 def _waived(waiver: Waiver) -> dict[str, Any]:

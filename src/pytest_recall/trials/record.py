@@ -465,6 +465,8 @@ class Record(NamedTuple):
     not."""
     let_through: LetThrough = NOTHING_LET_THROUGH
     """What was called beside all that, and is in no cost."""
+    measures: Mapping[str, str] = {}
+    """What the measures of extensions are, in a line each, by name."""
 
     @property
     def is_whole(self) -> bool:

@@ -1,9 +1,12 @@
-"""Decide on the exit code of a run by what is found at its end."""
+"""Decide on the exit code of a run by what is found at its end, and define what extensions learn of that."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from pytest_recall.trials.trial import Trial
 
 RunFindingKind = Literal["failed", "nothing", "left", "missed", "lost"]
 """A case or the check of a change has `failed`, `nothing` was measured, something is `left` to ask or to judge, a gate
@@ -24,3 +27,16 @@ def exit_code(found: Iterable[RunFindingKind]) -> int:
     if kinds & {"failed", "nothing"} or ("missed" in kinds and "left" not in kinds):
         return 1
     return 2 if kinds else 0
+
+
+class FinishedRun(NamedTuple):
+    """A run that has ended."""
+
+    name: str
+    """That of its folder."""
+    exit_code: int
+    """That of pytest."""
+    trials: tuple[Trial, ...]
+    """Of a run that was resumed, all of them."""
+    scorecard: Mapping[str, Any]
+    """As `scorecard.json` has it."""

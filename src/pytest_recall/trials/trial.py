@@ -10,7 +10,7 @@ from math import inf
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from pytest_recall.files.coerce import typed
+from pytest_recall.files.coerce import typed, values_of
 from pytest_recall.replay.exchange import Call
 
 if TYPE_CHECKING:
@@ -432,6 +432,8 @@ class Trial(NamedTuple):
     measures: Mapping[str, float | None] | None = None
     """Numbers by name, such as the metrics of a dataset's question. One that is None is a failure, and None for all of
     them says that nothing was measured."""
+    custom_measures: Mapping[str, float] = {}
+    """What the measures of extensions came to, by their names; one that gave nothing is absent."""
     under: str = ""
     """What a verdict was given under, as `trials.conditions` writes it."""
     stage: str = ""
@@ -501,6 +503,8 @@ class Trial(NamedTuple):
             plain["evidence"] = False
         if self.measures is not None:
             plain["measures"] = dict(self.measures)
+        if self.custom_measures:
+            plain["custom_measures"] = dict(self.custom_measures)
         if self.checkpoint is not None:
             plain["checkpoint"] = self.checkpoint._asdict()
         if self.steps:
@@ -523,6 +527,7 @@ class Trial(NamedTuple):
             counts_for_schedule=_flag(plain.get("evidence", True)),
             calls=tuple(Call.from_json(call) for call in plain.get("calls", ())),
             measures=None if "measures" not in plain else _measures(plain["measures"]),
+            custom_measures=_numbers(plain["custom_measures"]) if "custom_measures" in plain else {},
             outage=_outage(plain["outage"]) if "outage" in plain else None,
             earlier=EarlierRun(**typed(EarlierRun, plain["earlier"])) if "earlier" in plain else None,
             checkpoint=AtCheckpoint(**typed(AtCheckpoint, plain["checkpoint"])) if "checkpoint" in plain else None,
@@ -569,6 +574,7 @@ _STRUCTURED = frozenset(
         "counts_for_schedule",
         "repeat",
         "measures",
+        "custom_measures",
         "checkpoint",
         "steps",
         "earlier",
@@ -594,6 +600,10 @@ def _measures(plain: Mapping[str, Any]) -> dict[str, float | None]:
     from pytest_recall.metrics.measures import measures_of  # most runs have none, and it brings the metrics
 
     return measures_of(plain)
+
+
+def _numbers(plain: Mapping[str, Any]) -> dict[str, float]:
+    return {name: value for name, value in values_of(plain).items() if value is not None}
 
 
 ANSWERED = "memory_answered"

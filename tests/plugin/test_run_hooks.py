@@ -1,0 +1,235 @@
+"""The hooks of a run, of a conftest.py or a package: they are called on the controller, and decide nothing.
+
+What faults of theirs come to is in `screens/hooks.txt`.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.project import ECHOING, WORKERS, Checkout, Project, case, crashing, failing
+from tests.helpers.screens import assert_screen
+
+SCREENS = Path(__file__).parent / "screens"
+PASSING = ECHOING.with_cases(case("a", input="one two"), case("b", input="one two three four"))
+SET = PASSING.with_cases(failing("c"), file="eval/more.cases.yaml")
+
+
+def with_hooks(source: str, project: Project = SET) -> Project:
+    """Return the project with a conftest.py at its root."""
+    return project.with_files({"conftest.py": f"from pytest_recall.ext import Measure\n\n\n{source}"})
+
+
+MEASURES = """\
+def words(case, trial):
+    return len(trial.answer.text.split())
+
+
+def pytest_recall_measures():
+    return [
+        Measure("words", "words of an answer", words),
+        Measure("as_asked", "1 if it is the question", lambda case, trial: float(case.input == trial.answer.text)),
+        Measure("of_a", "what `a` alone has", lambda case, trial: 7 if case.id == "a" else None),
+    ]
+"""
+
+
+def measured(checkout: Checkout) -> dict[str, dict[str, float]]:
+    """Return what was measured of the trials of the newest run, by case."""
+    return {trial.case_id: dict(trial.custom_measures) for trial in checkout.journal().trials}
+
+
+class TestMeasures:
+    """A number of each answer, which the journal and the scorecard have."""
+
+    @WORKERS
+    def test_they_are_in_the_journal_and_their_means_in_the_scorecard(
+        self, pytester: pytest.Pytester, workers: tuple[str, ...]
+    ) -> None:
+        checkout = with_hooks(MEASURES).at(pytester)
+        result = checkout.run("eval", *workers)
+        found = measured(checkout)
+        assert found["a"] == {"as_asked": 1, "of_a": 7, "words": 2}
+        assert found["b"] == {"as_asked": 1, "words": 4}
+        assert list(found["a"]) == sorted(found["a"])
+        assert checkout.journal().measures["words"] == "words of an answer"
+        means = checkout.scorecard()["measures"]
+        assert means["of_a"] == {"about": "what `a` alone has", "cases": 1, "mean": 7, "low": None, "high": None}
+        assert (means["as_asked"]["cases"], means["as_asked"]["mean"]) == (3, 1)
+        assert means["words"]["low"] < means["words"]["mean"] < means["words"]["high"]
+        row = "as_asked *1 if it is the question * 3 * 1"
+        result.stdout.fnmatch_lines([f"*{row}*"])
+        assert "1 if it is the question" in (checkout.artifacts.folder / "scorecard.md").read_text(encoding="utf-8")
+
+    def test_they_are_on_the_page_and_compared_by_case(self, pytester: pytest.Pytester) -> None:
+        checkout = with_hooks(MEASURES).at(pytester)
+        checkout.run("eval", "--recall-mode=all")
+        source = MEASURES.replace("split())", "split()) + 1")
+        (checkout.path / "conftest.py").write_text(f"from pytest_recall.ext import Measure\n\n\n{source}")
+        checkout.run("eval", "--recall-mode=all")
+        assert checkout.recall("report").ret == 0
+        page = next(checkout.artifacts.folder.rglob("report.html")).read_text(encoding="utf-8")
+        assert "words of an answer" in page
+        compared = checkout.recall("compare", "previous", "latest")
+        compared.stdout.fnmatch_lines(["mean of of_a: 7 → 7, +0, 1 case", "mean of words: * +1, 3 cases"])
+
+    def test_the_trials_of_a_case_are_one_value(self, pytester: pytest.Pytester) -> None:
+        source = """\
+COUNT = iter(range(100))
+
+
+def pytest_recall_measures():
+    return Measure("count", "which answer it is", lambda case, trial: next(COUNT))
+"""
+        checkout = with_hooks(source, ECHOING.with_cases(case("a", trials=4))).at(pytester)
+        checkout.run("eval")
+        found = checkout.scorecard()["measures"]["count"]
+        assert (found["cases"], found["mean"]) == (1, 1.5)
+
+    def test_what_has_no_answer_has_no_measures(self, pytester: pytest.Pytester) -> None:
+        source = "def pytest_recall_measures():\n    return [Measure('one', 'one', lambda case, trial: 1)]\n"
+        checkout = with_hooks(source, ECHOING.with_cases(crashing("a"))).at(pytester)
+        checkout.run("eval")
+        assert measured(checkout) == {"a": {}}
+        assert checkout.scorecard()["measures"] is None
+
+    def test_a_marked_test_has_no_case(self, pytester: pytest.Pytester) -> None:
+        marked = """\
+import pytest
+
+
+@pytest.mark.recall("m")
+def test_m(ask):
+    assert ask("one two")
+"""
+        source = "def pytest_recall_measures():\n    return Measure('none', '', lambda case, trial: case is None)\n"
+        checkout = with_hooks(source.replace("case is None", "float(case is None)")).at(pytester)
+        (checkout.path / "eval" / "test_m.py").write_text(marked, encoding="utf-8")
+        checkout.run("eval")
+        assert measured(checkout)["a"] == {"none": 0}
+
+    def test_a_resumed_run_measures_what_it_asks(self, pytester: pytest.Pytester) -> None:
+        checkout = with_hooks(MEASURES).at(pytester)
+        checkout.run("eval", "-x", "--deselect", "eval/cases.yaml::b", "--deselect", "eval/more.cases.yaml::c")
+        assert set(measured(checkout)) == {"a"}
+        checkout.run("eval", "--recall-resume=latest")
+        assert checkout.scorecard()["measures"]["words"]["cases"] == 3
+
+
+SEEN = """\
+from pathlib import Path
+
+LOG = Path(__file__).with_name("log.txt")
+
+
+def pytest_recall_trial(case, trial):
+    stands = LOG.parent.glob("eval/_artifacts/*/trials.jsonl")
+    stands = any(f'"case_id":"{trial.case_id}"' in path.read_text() for path in stands)
+    with LOG.open("a") as log:
+        log.write(f"{trial.case_id} {case.id} {trial.outcome} {stands}\\n")
+
+
+def pytest_recall_run_end(run, make_folder):
+    folder = make_folder()
+    (folder / "answers.txt").write_text(" ".join(sorted(trial.answer.text for trial in run.trials)))
+    is_written = (folder.parents[1] / "scorecard.md").exists()
+    (folder / "end.txt").write_text(f"{run.exit_code} {run.scorecard['counts']} {is_written}")
+"""
+
+
+class TestTrialsAndTheEnd:
+    """What extensions do with a trial that stands in the journal, and with a run that has ended."""
+
+    @WORKERS
+    def test_each_trial_is_handed_on_in_the_order_of_the_journal(
+        self, pytester: pytest.Pytester, workers: tuple[str, ...]
+    ) -> None:
+        checkout = with_hooks(SEEN).at(pytester)
+        checkout.run("eval", *workers)
+        log = (checkout.path / "log.txt").read_text().splitlines()
+        trials = checkout.journal().trials
+        assert log == [f"{trial.case_id} {trial.case_id} {trial.outcome} True" for trial in trials]
+        folder = checkout.artifacts.runs()[-1] / "extensions" / "conftest.py"
+        assert (folder / "end.txt").read_text() == "1 {'passed': 2, 'failed': 1} True"
+        assert "one two three four" in (folder / "answers.txt").read_text()
+
+    def test_every_trial_of_a_series_is_handed_on(self, pytester: pytest.Pytester) -> None:
+        checkout = with_hooks(SEEN, ECHOING.with_cases(case("a", trials=3))).at(pytester)
+        checkout.run("eval")
+        assert len((checkout.path / "log.txt").read_text().splitlines()) == 3
+
+    def test_a_folder_is_made_for_who_asks_for_it(self, pytester: pytest.Pytester) -> None:
+        source = "def pytest_recall_run_end(run):\n    print(run.name)\n"
+        checkout = with_hooks(source, PASSING).at(pytester)
+        checkout.run("eval")
+        assert not (checkout.artifacts.runs()[-1] / "extensions").exists()
+
+    def test_a_run_that_asks_nothing_calls_nothing(self, pytester: pytest.Pytester) -> None:
+        checkout = with_hooks(SEEN).at(pytester)
+        checkout.run("eval", "--collect-only")
+        assert not (checkout.path / "log.txt").exists()
+
+    @WORKERS
+    @pytest.mark.parametrize("hook", ["trial", "run_end"])
+    def test_a_fault_fails_nothing(self, pytester: pytest.Pytester, workers: tuple[str, ...], hook: str) -> None:
+        others = {"trial": "case, trial", "run_end": "run"}[hook]
+        source = f"def pytest_recall_{hook}({others}):\n    raise SystemExit(3)\n"
+        checkout = with_hooks(source, PASSING).at(pytester)
+        result = checkout.run("eval", *workers)
+        assert (result.ret, checkout.outcomes()) == (0, {"a": "passed", "b": "passed"})
+        assert checkout.boxes() == {"a": 1, "b": 1}
+        assert checkout.scorecard()["exit_code"] == 0
+        assert len(notes_of(checkout, result).splitlines()) == 1
+
+
+FAULTS = {
+    "it raises": 'return [Measure("bad", "", lambda case, trial: 1 / 0)]',
+    "it ends the process": 'return [Measure("bad", "", lambda case, trial: exit(3))]',
+    "no number": 'return [Measure("bad", "", lambda case, trial: "7")]',
+    "a bool": 'return [Measure("bad", "", lambda case, trial: True)]',
+    "not a number": 'return [Measure("bad", "", lambda case, trial: float("nan"))]',
+    "without an end": 'return [Measure("bad", "", lambda case, trial: float("inf"))]',
+    "too large": 'return [Measure("bad", "", lambda case, trial: 10**400)]',
+    "no function": 'return [Measure("bad", "", None)]',
+    "no word": 'return [Measure("a b", "", lambda case, trial: 1)]',
+    "twice": 'return [Measure("bad", "", lambda case, trial: None), Measure("bad", "", lambda case, trial: None)]',
+    "no measures": 'return ["bad"]',
+    "no list": "return 7",
+    "a list with a fault": 'yield Measure("good", "", lambda case, trial: 1)\n    raise KeyError("x")',
+    "the hook raises": 'raise ValueError("x")',
+}
+OTHER_FAULTS = {
+    "of each trial": "def pytest_recall_trial(trial):\n    raise ValueError(trial.scenario)\n",
+    "of the end": "def pytest_recall_run_end(run, make_folder):\n    (make_folder() / 'no' / 'way').write_text('x')\n",
+}
+
+
+def notes_of(checkout: Checkout, result: pytest.RunResult) -> str:
+    """Return what a run says of extensions, without what differs from machine to machine."""
+    lines = [line for line in result.outlines if "extension" in line]
+    text = "".join(f"{line}\n" for line in lines).replace(str(checkout.path), "FOLDER")
+    return re.sub(r"FOLDER/eval/_artifacts/[^/]+", "RUN", text)
+
+
+def test_a_fault_is_one_sentence_in_the_notes_and_decides_nothing(pytester: pytest.Pytester) -> None:
+    screens = []
+    sources = {what: f"def pytest_recall_measures():\n    {body}\n" for what, body in FAULTS.items()} | OTHER_FAULTS
+    for what, source in sources.items():
+        checkout = with_hooks(source, PASSING).at(pytester)
+        checkout.forget()
+        result = checkout.run("eval")
+        assert result.ret == 0
+        assert checkout.outcomes() == {"a": "passed", "b": "passed"}
+        assert not any("bad" in found for found in measured(checkout).values())
+        screens.append(f"# {what}\n{notes_of(checkout, result)}")
+    assert_screen(SCREENS / "hooks.txt", "\n".join(screens))
+
+
+def test_what_nothing_implements_is_not_called(pytester: pytest.Pytester) -> None:
+    checkout = SET.at(pytester)
+    checkout.run("eval")
+    assert checkout.journal().measures == {}
+    assert "custom_measures" not in (checkout.artifacts.runs()[-1] / "trials.jsonl").read_text(encoding="utf-8")
