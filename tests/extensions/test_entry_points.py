@@ -90,7 +90,7 @@ HOOK = "from pytest_recall.ext import hookimpl\n\n@hookimpl\ndef pytest_recall_i
             "PluginValidationError: Plugin 'mine' for hook 'pytest_recall_importers'",
         ),
         (HOOK + "raise ValueError('x')", "`pytest_recall_importers` has a fault (ValueError: x, "),
-        (HOOK + "return ['a']", "`pytest_recall_importers` has a fault (it lists str, and not Importer alone)"),
+        (HOOK + "return ['a']", "`pytest_recall_importers` has a fault (it lists str, and no Importer)"),
     ],
     ids=["import", "syntax", "exit", "name", "argument", "raises", "returns"],
 )

@@ -102,7 +102,7 @@ OF_CONFTEST = "the extension of *conftest.py is left out: `pytest_recall_memorie
         ),
         (
             HOOK + "return ['shelf']",
-            f"'shelf': no memory *; {OF_CONFTEST}has a fault (it lists str, and not *",
+            f"'shelf': no memory *; {OF_CONFTEST}has a fault (it lists str, and no *",
         ),
         (
             KIND.replace('name="shelf"', 'name="The shelf"'),
