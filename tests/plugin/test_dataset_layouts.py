@@ -67,7 +67,7 @@ def test_without_it_the_file_is_of_no_known_dataset(pytester: pytest.Pytester) -
 
 @pytest.mark.parametrize(
     ("returned", "fault"),
-    [("[layout('locomo')]", "`locomo`"), ("['mine']", "it lists str, and no DatasetLayout"), ("1 / 0", "conftest.py:18")],
+    [("[layout('locomo')]", "`locomo`"), ("['mine']", "it lists str, and no Data"), ("1 / 0", "conftest.py:18")],
 )
 def test_a_fault_is_named_with_its_file(pytester: pytest.Pytester, returned: str, fault: str) -> None:
     checkout = having(returned).at(pytester)
