@@ -22,7 +22,7 @@ from pytest_recall.files.eval_directory import Artifacts
 from pytest_recall.trials.journal import NAME, read_journal
 from pytest_recall.trials.record import Record
 from tests.datasets.files import few, write_few
-from tests.helpers import programs
+from tests.helpers import command, programs
 from tests.helpers.command import Done
 from tests.helpers.persona import profile, questions, write_persona
 from tests.helpers.project import DAY, case, cases_yaml
@@ -105,6 +105,8 @@ class Subject:
     """What is added to ask three questions at once."""
     journal: Callable[[Path], Path] = lambda folder: folder / "o"
     """Returns the folder of the last run in that of the project."""
+    results: tuple[tuple[str, ...], ...] = ()
+    """The commands that print what a run comes to, beside its scorecard, as JSON."""
     interrupted: int = 130
     """The exit code after Ctrl-C."""
     refused: int = 2
@@ -144,6 +146,7 @@ MEMORY_RUN = Subject(
     code="own.py",
     source=_MEMORY,
     command=("pytest_recall", "memory", "run", "few.json", "--memory", "python:own.py:Memory", "--out", "o"),
+    results=(("memory", "rescore", "o"),),
 )
 BENCH_RUN = Subject(
     name="bench-run",
@@ -152,6 +155,7 @@ BENCH_RUN = Subject(
     code="own.py",
     source=_MEMORY,
     command=("pytest_recall", "bench", "run", "--profile", "clerk.profile.yaml", "--no-heatmap-png", "--out", "o"),
+    results=(("bench", "rescore", "o"), ("bench", "report", "o")),
 )
 SUBJECTS = (PYTEST, MEMORY_RUN, BENCH_RUN)
 
@@ -163,6 +167,8 @@ class Finding(NamedTuple):
     """The outcome and the answer of each question, by id."""
     card: Mapping[str, Any]
     """The scorecard, without the name of the run."""
+    results: tuple[Any, ...]
+    """What the other commands print, without times."""
 
 
 class Site:
@@ -262,11 +268,21 @@ class Site:
 
     def finding(self) -> Finding:
         """Return what the last run comes to."""
-        done = ended(programs.begin(self.folder, "score", str(self.journal.parent), "--json"))
-        card = {name: value for name, value in json.loads(done.out).items() if name != "run"}
+        card = self._printed("score", str(self.journal.parent))
         trials = self.record.trials
         answers = {one.case_id: (one.outcome.value, one.answer.text if one.answer else "") for one in trials}
-        return Finding(answers, card)
+        results = tuple(_timeless(self._printed(*arguments)) for arguments in self.subject.results)
+        return Finding(answers, {name: one for name, one in card.items() if name != "run"}, results)
+
+    def recall(self, *arguments: str) -> Done:
+        """Run `recall` in this process."""
+        return command.run(self.folder, *arguments)
+
+    def _printed(self, *arguments: str) -> dict[str, Any]:
+        done = self.recall(*arguments, "--json")
+        assert done.out, done.err
+        plain: dict[str, Any] = json.loads(done.out)
+        return plain
 
 
 def ended(process: subprocess.Popen[str]) -> Done:
@@ -286,6 +302,15 @@ def open_ids(record: Record) -> list[str]:
 def codes(record: Record) -> set[str]:
     """Return the names of the codes that have answered."""
     return {one.answer.text.partition(":")[0] for one in record.trials if one.answer is not None}
+
+
+_TIMES = ("timestamp", "seconds", "recall_seconds", "ingest")
+
+
+def _timeless(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _timeless(inner) for name, inner in value.items() if name not in _TIMES}
+    return [_timeless(one) for one in value] if isinstance(value, list) else value
 
 
 def _question(asked: Asked) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.run_stop import RunStop
 from tests.contract.subjects import FIRST, SECOND, SUBJECTS, USD, Finding, Site, Subject, codes, ended, open_ids
 from tests.models.endpoint import Answer, failure
@@ -136,6 +137,8 @@ def test_answers_of_two_codes_are_in_no_result(site: Site, whole: Whole, count: 
     assert open_ids(site.record) == []
     if site.subject.sees_code:
         assert (again, codes(site.record), site.journals) == (asked, {SECOND}, 2)
+        assert codes(read_journal(site.folder / "o/earlier-1")) == {FIRST}
+        assert site.recall("compare", "o/earlier-1", "o").code == 0
     elif count is None:
         assert (again, codes(site.record)) == ([], {FIRST})
     else:
