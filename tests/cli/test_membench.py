@@ -19,7 +19,6 @@ from pytest_recall.cli import main
 from pytest_recall.trials.journal import read_header
 from tests.cli.conftest import Recall
 from tests.datasets.files import write_few
-from tests.helpers import programs
 from tests.helpers.screens import assert_screen, shown
 from tests.memory.services import Service, serving
 from tests.plugin.test_memory import CLIENT
@@ -90,22 +89,6 @@ def test_the_context_as_a_whole_has_no_first_k(capsys: pytest.CaptureFixture[str
     assert plain["all"]["metrics"]["evidence_all_at_k"]["value"] == 1
     assert "evidence_precision_at_k" not in plain["all"]["metrics"]
     assert found(capsys, "--memory", "null")["all"]["metrics"]["evidence_all_at_k"]["value"] == 0
-
-
-@pytest.mark.usefixtures("finished")
-def test_it_goes_on_where_it_was_stopped(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    whole = found(capsys, "--out", "o")
-    path = tmp_path / "o" / "trials.jsonl"
-    lines = path.read_bytes().splitlines(keepends=True)
-    all_ids = [one["case_id"] for one in trials(path.parent)]
-    assert len(all_ids) == 22
-    path.write_bytes(b"".join(lines[:30]) + lines[30][:30])  # Killed while it wrote the eighth question.
-    assert main([*RUN, "--out", "o", "--json"]) == 0
-    captured = capsys.readouterr()
-    again = json.loads(captured.out)
-    assert captured.err == "recall: o: 7 of 22 questions are kept\n"
-    assert again["all"] == whole["all"]
-    assert sorted(one["case_id"] for one in trials(path.parent)) == sorted(all_ids)
 
 
 def test_all_questions_are_written_down_and_a_finished_run_is_only_told(
@@ -217,51 +200,6 @@ def test_questions_that_failed_are_asked_again(capsys: pytest.CaptureFixture[str
     plain = json.loads(captured.out)
     assert (plain["all"]["n"], plain["all"]["failures"]) == (22, 0)
     assert plain["all"] == found(capsys, "--memory", "python:client.py:Private", "--out", "whole")["all"]
-
-
-FIRST = """
-class Memory:
-    private = True
-
-    def reset(self):
-        self.told = []
-
-    def store(self, content, metadata):
-        self.told.append(content)
-
-    def recall(self, query, limit, context):
-        return self.told[:limit]
-"""
-
-
-def test_a_memory_whose_code_has_changed_is_asked_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    command = programs.recall(*RUN, "--memory", "python:mine.py:Memory", "--out", "o")
-    (tmp_path / "mine.py").write_text(FIRST)
-    first = subprocess.run(command, capture_output=True, text=True, check=True)
-    again = subprocess.run(command, capture_output=True, text=True, check=True)
-    head, rest = again.stdout.split("\n", 1)
-    assert (head, rest) == (
-        f"{first.stdout.splitlines()[0]}, kept from {read_header(Path('o')).date}",
-        first.stdout.split("\n", 1)[1],
-    )
-    assert again.stderr == "recall: o: 22 of 22 questions are kept\n"
-    (tmp_path / "mine.py").write_text(FIRST.replace("[:limit]", "[-limit:]"))
-    edited = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert edited.stderr == (
-        "recall: python:mine.py:Memory: its code has changed; all questions are asked again; the earlier ones are"
-        " in o/earlier-1\n"
-    )
-    assert edited.stdout != first.stdout
-    assert main(["compare", "o/earlier-1", "o"]) == 0
-    assert "22 questions in both" in capsys.readouterr().out
-
-
-@pytest.mark.usefixtures("finished")
-def test_all_is_asked_again_where_that_is_wanted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main([*RUN, "--out", "o", "--fresh"]) == 0
-    told = "sqlite-fts: --fresh; all questions are asked again; the earlier ones are in o/earlier-1"
-    assert told in capsys.readouterr().err
-    assert len(trials(tmp_path / "o")) == len(trials(tmp_path / "o" / "earlier-1")) == 22
 
 
 @pytest.mark.usefixtures("finished")

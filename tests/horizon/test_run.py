@@ -292,14 +292,6 @@ def test_several_questions_at_once_come_to_the_same(tmp_path: Path, finished: Pa
     assert timeless(four) == timeless(one)
 
 
-def test_a_finished_run_is_told_without_asking_anybody(tmp_path: Path) -> None:
-    write_project(tmp_path, MINE("Memory"))
-    first = ran("--ranges", "3")
-    before = Path("asked.txt").read_text()
-    assert ran("--ranges", "3") == first
-    assert Path("asked.txt").read_text() == before
-
-
 EXPORTS = ("progress.jsonl", "questions.jsonl", "failures.jsonl", "result.json")
 
 
@@ -480,19 +472,6 @@ def test_a_judge_that_takes_too_long_has_no_verdict(
     assert "did not answer within 0.2 s" in one["error"]
     assert main([*command, "--model-timeout", "20"]) == 0, "the option comes before the profile"
     assert main([*RUN[:-1], "other", "--judge", "lexical", "--model-timeout", "0.2"]) == 2
-
-
-def test_somebody_stops_it_and_it_says_how_to_go_on(tmp_path: Path) -> None:
-    write_project(tmp_path, MINE("Slow"))
-    process = programs.begin(tmp_path, *RUN)
-    wait_for(1, process)
-    os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
-    record = read_journal(Path("out"))
-    assert (record.exit_code, record.stop) == (130, RunStop("interrupted"))
-    assert said.splitlines()[-1] == "recall: out: stopped; the same command resumes it"
-    assert ran()["metadata"]["totalEvalsRun"] == ASKED
 
 
 PUBLISHED = os.environ.get("RECALL_BENCH_180D")

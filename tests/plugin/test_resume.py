@@ -171,15 +171,6 @@ return answered
         checkout.run("eval", "--recall-resume")
         assert checkout.boxes() == dict.fromkeys(NAMES, 1)
 
-    def test_a_line_that_was_cut_off_is_asked_again(
-        self, pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        checkout = cut_off(pytester, lasting, monkeypatch)
-        journal = checkout.artifacts.runs()[-1] / NAME
-        journal.write_bytes(journal.read_bytes()[:-20])
-        checkout.run("eval", "--recall-resume").assert_outcomes(passed=8)
-        assert judged(checkout) == set(NAMES)
-
     @WORKERS
     def test_marked_tests_are_left_as_well(self, pytester: pytest.Pytester, workers: Workers) -> None:
         tests = "\n\n".join(
@@ -282,17 +273,6 @@ class TestBudget:
         assert card["counts"] == {"passed": 8, "not run": 4}
         assert card["stop"] == {"cause": "budget", "kind": "no-room", "usd": 10.5}
         assert list(checkout.artifacts.folder.glob(".spent*")) == []
-
-    def test_a_run_that_it_has_ended_goes_on_with_a_higher_one(
-        self, pytester: pytest.Pytester, upstream: Upstream
-    ) -> None:
-        checkout = talkative(upstream).at(pytester)
-        assert checkout.run("eval", "--recall-mode=all", "--budget=4").ret == pytest.ExitCode.INTERRUPTED
-        result = checkout.run("eval", "--recall-resume", "--budget=20")
-        assert result.ret == 0
-        result.stdout.fnmatch_lines(["spent $12.00 of the budget of $20.00"])
-        assert Counter(upstream.prompts) == dict.fromkeys(NAMES, 1)
-        assert checkout.scorecard()["cost"]["total"]["spent"]["usd"] == 12.0
 
     def test_the_one_of_the_rubric_does_not_take_its_place(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         checkout = talkative(upstream, rubric=f"{RUBRIC}budget: 4\n").at(pytester)
