@@ -20,6 +20,7 @@ _SENTENCE = re.compile(r"[A-Za-z]+[,;:]? [A-Za-z]+[,;:]? [A-Za-z]")
 _BLANK = re.compile(r"(?<=[A-Za-z]) (?=[A-Za-z])")
 """One between two words."""
 _compile: Any = SourceFileLoader.source_to_code
+_parse: Any = ast.parse
 
 
 class Rewording(ast.NodeTransformer):
@@ -50,12 +51,17 @@ def _reworded(node: ast.Constant, words: re.Pattern[str]) -> ast.expr:
     return ast.copy_location(ast.Constant(_BLANK.sub(" ~ ", node.value)), node)
 
 
+def _parsed(source: Any, filename: Any = "<unknown>", *args: Any, **more: Any) -> Any:
+    # pytest parses by itself what it rewrites the assertions of, and a plugin is among that.
+    tree = _parse(source, filename, *args, **more)
+    name = os.fsdecode(filename)
+    return Rewording().visit(tree) if _PACKAGE in name and _JUDGES not in name else tree
+
+
 def _source_to_code(self: SourceFileLoader, data: Any, path: Any, **more: Any) -> CodeType:
-    name = os.fsdecode(path)
-    if _PACKAGE in name and _JUDGES not in name:
-        data = Rewording().visit(ast.parse(data, name))
-    code: CodeType = _compile(self, data, path, **more)
+    code: CodeType = _compile(self, _parsed(data, path) if _PACKAGE in os.fsdecode(path) else data, path, **more)
     return code
 
 
 setattr(SourceFileLoader, "source_to_code", _source_to_code)  # noqa: B010
+setattr(ast, "parse", _parsed)  # noqa: B010
