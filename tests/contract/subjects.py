@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -26,6 +27,7 @@ from tests.helpers import command, programs
 from tests.helpers.command import Done
 from tests.helpers.persona import profile, questions, write_persona
 from tests.helpers.project import DAY, case, cases_yaml
+from tests.helpers.screens import RUN
 from tests.models.endpoint import Answer, Asked, Endpoint, Script, chat
 
 FIRST, SECOND = "first", "second"
@@ -105,6 +107,8 @@ class Subject:
     """What is added to ask three questions at once."""
     journal: Callable[[Path], Path] = lambda folder: folder / "o"
     """Returns the folder of the last run in that of the project."""
+    says: str = ""
+    """How the lines of its output begin that are about a stop; what it prints as an error is about that anyway."""
     results: tuple[tuple[str, ...], ...] = ()
     """The commands that print what a run comes to, beside its scorecard, as JSON."""
     interrupted: int = 130
@@ -128,6 +132,7 @@ PYTEST = Subject(
     code="eval/conftest.py",
     source=_AGENT,
     command=("pytest", "eval", "-p", "no:cacheprovider", "--recall-mode=all", f"--recall-date={DAY}"),
+    says="recall: |partial: |chosen but|to resume: |spent |  error: |      the same",
     resume=("--recall-resume",),
     fresh=(),
     three_at_once=("--recall-concurrency=3",),
@@ -178,6 +183,8 @@ class Site:
         self.subject, self.folder = subject, folder
         self.model = Endpoint(self._answer)
         self._go = Event()
+        self._said: list[str] = []
+        self._more: tuple[str, ...] = ()
         (folder / "eval").mkdir(parents=True)
         (folder / "eval/rubric.yaml").write_text(json.dumps(_RUBRIC), encoding="utf-8")
         subject.write(folder)
@@ -207,12 +214,28 @@ class Site:
     def begin(self, *more: str) -> subprocess.Popen[str]:
         """Begin the command in a process group of its own."""
         module, *arguments = self.subject.command
+        self._more = more
         return programs.begin(self.folder, *arguments, *more, module=module)
 
     def run(self, *more: str, answers: int | None = None, then: Script | None = None) -> int:
         """Run the command to its end and return its exit code; after so many answers the model does something else."""
         self.model.script = [self._answer] if answers is None or then is None else [*[self._answer] * answers, then]
-        return ended(self.begin(*more)).code
+        return self.ended(self.begin(*more)).code
+
+    def ended(self, process: subprocess.Popen[str]) -> Done:
+        """Wait for the end of a process, and return what it came to."""
+        out, err = process.communicate(timeout=60)
+        print(out, err)  # pytest shows it of a test that fails.
+        assert "Traceback" not in out + err
+        told = [line for line in out.splitlines() if self.subject.says and re.match(self.subject.says, line)]
+        self._said += [f"$ {' '.join([self.subject.name, *self._more])}", *told, *err.splitlines()]
+        self._said += [f"exit code {process.returncode}", ""]
+        return Done(process.returncode, out, err)
+
+    def screen(self) -> str:
+        """Return what the commands that have come to their end have said of stops, and of what they resume."""
+        text = "\n".join(self._said).replace(str(self.folder), "FOLDER")
+        return re.sub(r"127\.0\.0\.1:\d+", "HOST", RUN.sub("RUN", text))
 
     @contextmanager
     def waiting(self, answers: int, *more: str, calls: int = 1) -> Iterator[subprocess.Popen[str]]:
@@ -243,7 +266,7 @@ class Site:
         with self.waiting(answers) as process:
             os.killpg(process.pid, signal.SIGINT)
             self._go.set()
-            return ended(process).code
+            return self.ended(process).code
 
     def questions(self) -> list[str]:
         """Return what the model was asked since this was called last."""
@@ -283,14 +306,6 @@ class Site:
         assert done.out, done.err
         plain: dict[str, Any] = json.loads(done.out)
         return plain
-
-
-def ended(process: subprocess.Popen[str]) -> Done:
-    """Wait for the end of a process, and return what it came to."""
-    out, err = process.communicate(timeout=60)
-    print(out, err)  # pytest shows it of a test that fails.
-    assert "Traceback" not in out + err
-    return Done(process.returncode, out, err)
 
 
 def open_ids(record: Record) -> list[str]:

@@ -6,18 +6,20 @@ All of these are facts: exit codes, what a journal has, and what the model behin
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.run_stop import RunStop
-from tests.contract.subjects import FIRST, SECOND, SUBJECTS, USD, Finding, Site, Subject, codes, ended, open_ids
+from tests.contract.subjects import FIRST, SECOND, SUBJECTS, USD, Finding, Site, Subject, codes, open_ids
+from tests.helpers.screens import assert_screen
 from tests.models.endpoint import Answer, failure
 
 Whole = tuple[list[str], Finding]
 """What is asked by a run that nothing stops, and what it comes to."""
+Screen = Callable[[], None]
 
 
 @pytest.fixture(scope="module", params=SUBJECTS, ids=lambda one: str(one.name))
@@ -47,8 +49,16 @@ def whole(subject: Subject, tmp_path_factory: pytest.TempPathFactory) -> Whole:
     return asked, finding
 
 
+@pytest.fixture
+def screen(site: Site, request: pytest.FixtureRequest) -> Screen:
+    """Asserts what the commands of a test have said: the sentences about stops are in these screens, nowhere else."""
+    name = request.node.name.removeprefix("test_").replace(" ", "-").replace("[", "-").removesuffix("]")
+    path = Path(__file__).with_name("screens") / f"{name}.txt"
+    return lambda: assert_screen(path, site.screen())
+
+
 @pytest.mark.parametrize("count", [0, 5])
-def test_a_killed_run_is_resumed_and_asks_what_is_open(site: Site, whole: Whole, count: int) -> None:
+def test_a_killed_run_is_resumed_and_asks_what_is_open(site: Site, whole: Whole, screen: Screen, count: int) -> None:
     asked, finding = whole
     site.killed(count)
     assert site.questions() == asked[: count + 1]
@@ -60,6 +70,7 @@ def test_a_killed_run_is_resumed_and_asks_what_is_open(site: Site, whole: Whole,
     assert site.record.trials[:count] == before.trials
     assert site.finding() == finding
     assert site.journals == 1
+    screen()
 
 
 def test_a_run_may_be_killed_time_and_again(site: Site, whole: Whole) -> None:
@@ -96,7 +107,7 @@ def test_killed_among_several_questions_at_once_it_asks_no_verdict_again(site: S
     assert site.finding().answers == finding.answers
 
 
-def test_all_is_asked_again_where_that_is_what_is_asked_for(site: Site, whole: Whole) -> None:
+def test_all_is_asked_again_where_that_is_what_is_asked_for(site: Site, whole: Whole, screen: Screen) -> None:
     asked, finding = whole
     site.killed(3)
     for journals in (2, 3):
@@ -105,9 +116,10 @@ def test_all_is_asked_again_where_that_is_what_is_asked_for(site: Site, whole: W
         assert site.questions() == asked
         assert site.finding().answers == finding.answers
         assert site.journals == journals, "nothing is lost"
+    screen()
 
 
-def test_a_budget_ends_a_run_and_a_larger_one_pays_for_the_rest(site: Site, whole: Whole) -> None:
+def test_a_budget_ends_a_run_and_a_larger_one_pays_for_the_rest(site: Site, whole: Whole, screen: Screen) -> None:
     asked, finding = whole
     assert site.run(f"--budget={2.5 * USD}") == 2
     assert site.questions() == asked[:2]
@@ -121,10 +133,11 @@ def test_a_budget_ends_a_run_and_a_larger_one_pays_for_the_rest(site: Site, whol
     assert site.run(*site.subject.resume, "--budget=1") == 0
     assert site.questions() == asked[count:]
     assert site.finding() == finding
+    screen()
 
 
 @pytest.mark.parametrize("count", [3, None], ids=["killed", "finished"])
-def test_answers_of_two_codes_are_in_no_result(site: Site, whole: Whole, count: int | None) -> None:
+def test_answers_of_two_codes_are_in_no_result(site: Site, whole: Whole, screen: Screen, count: int | None) -> None:
     asked, _ = whole
     if count is None:
         site.run()
@@ -143,11 +156,13 @@ def test_answers_of_two_codes_are_in_no_result(site: Site, whole: Whole, count: 
         assert (again, codes(site.record)) == ([], {FIRST})
     else:
         assert (again, codes(site.record)) == (asked[count:], {FIRST, SECOND})
+    screen()
 
 
-def test_ctrl_c_ends_a_run_that_can_be_resumed(site: Site, whole: Whole) -> None:
+def test_ctrl_c_ends_a_run_that_can_be_resumed(site: Site, whole: Whole, screen: Screen) -> None:
     asked, finding = whole
     assert site.interrupted(4) == site.subject.interrupted
+    screen()
     assert site.questions() == asked[:5]
     record = site.record
     assert (record.exit_code, record.stop) == (site.subject.interrupted, RunStop("interrupted"))
@@ -158,7 +173,7 @@ def test_ctrl_c_ends_a_run_that_can_be_resumed(site: Site, whole: Whole) -> None
     assert site.finding() == finding
 
 
-def test_a_finished_run_is_not_changed_by_the_command_that_resumes(site: Site, whole: Whole) -> None:
+def test_a_finished_run_is_not_changed_by_the_command_that_resumes(site: Site, whole: Whole, screen: Screen) -> None:
     _, finding = whole
     assert site.run() == 0
     site.questions()
@@ -168,10 +183,11 @@ def test_a_finished_run_is_not_changed_by_the_command_that_resumes(site: Site, w
     assert site.record.trials == before.trials
     assert site.finding() == finding
     assert site.journals == 1
+    screen()
 
 
 @pytest.mark.parametrize("answer", [failure(503), Answer(0)], ids=["refuses", "hangs up"])
-def test_an_outage_is_no_verdict(site: Site, whole: Whole, answer: Answer) -> None:
+def test_an_outage_is_no_verdict(site: Site, whole: Whole, screen: Screen, answer: Answer) -> None:
     asked, finding = whole
     assert site.run(answers=1, then=answer) == site.subject.unanswered
     assert site.questions() == asked[:6], "it stops asking after five in a row"
@@ -189,12 +205,14 @@ def test_an_outage_is_no_verdict(site: Site, whole: Whole, answer: Answer) -> No
     assert site.run(*site.subject.resume) == 0
     assert site.questions() == asked[1:]
     assert site.finding().answers == finding.answers
+    screen()
 
 
-def test_a_run_that_still_runs_is_resumed_by_no_other_command(site: Site, whole: Whole) -> None:
+def test_a_run_that_still_runs_is_resumed_by_no_other_command(site: Site, whole: Whole, screen: Screen) -> None:
     asked, _ = whole
     with site.waiting(2):
         before = site.record
-        assert ended(site.begin(*site.subject.resume)).code == site.subject.refused
+        assert site.ended(site.begin(*site.subject.resume)).code == site.subject.refused
         assert site.questions() == asked[:3]
         assert site.record == before
+    screen()
