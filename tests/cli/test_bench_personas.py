@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from contextlib import closing
 from pathlib import Path
 
@@ -56,13 +55,6 @@ def test_a_persona_is_found_by_its_id_and_not_by_the_name_of_its_folder(
     assert main([*RUN, "--memory", "null", *named, "--dry-run"]) == 0
     assert "null on clerk" in capsys.readouterr().out
     assert main([*RUN, "--memory", "null", "--personas", "another name", "--dry-run"]) == 2
-    assert "known: baker, clerk" in capsys.readouterr().err
-
-
-def test_two_folders_of_one_persona_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    shutil.copytree("data/clerk", "data/copy")
-    assert main([*RUN, "--memory", "null", "--dry-run"]) == 2
-    assert "data/clerk and data/copy are both the persona `clerk`" in capsys.readouterr().err
 
 
 def test_one_that_cannot_be_run_is_told_and_the_others_are_run(capsys: pytest.CaptureFixture[str]) -> None:

@@ -251,16 +251,6 @@ def test_a_memory_with_one_thread_is_asked_by_it_and_its_answers_are_read_at_onc
     assert several["all"] == answered("--out", "one")["all"]
 
 
-def test_a_memory_of_which_nothing_can_be_asked_at_once_is_refused(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    (tmp_path / "mine.py").write_text(MINE)
-    assert main([*RUN, "--memory", "python:mine.py:Shared", "--concurrency", "2"]) == 2
-    assert capsys.readouterr().err.startswith(
-        "recall: --concurrency: python:mine.py:Shared has one store, in which conversations would mix, and is asked by"
-    )
-
-
 APART = """
 class Stores:
     def __init__(self, name=""):

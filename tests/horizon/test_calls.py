@@ -223,19 +223,3 @@ class TestRecordings:
         assert len(served.bodies) == 12
         assert main([*run, "--record", "other"]) == 0
         assert "live: 12 of the answers are not recorded; --fresh asks and records all" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (("--judge", "lexical", "--budget", "1"), "--budget is about the calls of models, and none is asked; name one"),
-        (("--judge", "lexical", "--replay"), "--replay is about the calls of models, and none is asked; name one with"),
-        (("--record", "--replay"), "--record and --replay exclude each other; --record=missing combines the two"),
-        (("--budget", "1", "--replay"), "--budget is about calls that are made, and --replay makes none; give one of"),
-        (("--replay", "nowhere"), "--replay: nowhere: no such directory; --record makes recordings there"),
-        (("--replay", "clerk", "--skip-preflight"), "--skip-preflight has no effect with --replay, which tries no"),
-    ],
-)
-def test_what_has_no_effect_is_refused(capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str) -> None:
-    assert main(["bench", "run", "--profile", "clerk.profile.yaml", *more]) == 2
-    assert capsys.readouterr().err.startswith(f"recall: {said}")
