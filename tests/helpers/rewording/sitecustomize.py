@@ -17,6 +17,7 @@ from typing import Any
 _PACKAGE = f"{os.sep}pytest_recall{os.sep}"
 _JUDGES = f"{os.sep}judges{os.sep}"
 _SENTENCE = re.compile(r"[A-Za-z]+[,;:]? [A-Za-z]+[,;:]? [A-Za-z]")
+_SQL = re.compile(r"\s*(?:ALTER|CREATE|DELETE|DROP|INSERT|PRAGMA|REPLACE|SELECT|UPDATE)\b")
 _BLANK = re.compile(r"(?<=[A-Za-z]) (?=[A-Za-z])")
 """One between two words."""
 _compile: Any = SourceFileLoader.source_to_code
@@ -33,6 +34,8 @@ class Rewording(ast.NodeTransformer):
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
         """Return an f-string with its texts changed."""
+        if isinstance(node.values[0], ast.Constant) and _SQL.match(str(node.values[0].value)):
+            return node
         for place, part in enumerate(node.values):
             if isinstance(part, ast.Constant):
                 node.values[place] = _reworded(part, _BLANK)
@@ -46,7 +49,7 @@ class Rewording(ast.NodeTransformer):
 
 
 def _reworded(node: ast.Constant, words: re.Pattern[str]) -> ast.expr:
-    if not isinstance(node.value, str) or not words.search(node.value):
+    if not isinstance(node.value, str) or not words.search(node.value) or _SQL.match(node.value):
         return node
     return ast.copy_location(ast.Constant(_BLANK.sub(" ~ ", node.value)), node)
 
