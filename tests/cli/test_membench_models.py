@@ -319,8 +319,6 @@ def test_a_memory_whose_models_are_not_heard_has_an_unknown_cost(
     )
     assert main([*RUN, "--memory", "sqlite-fts", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["models"]["ingest"]["usd"] == 0
-    assert main([*RUN, "--memory", "sqlite-fts", "--budget", "1"]) == 2
-    assert "--budget is about the calls of models" in capsys.readouterr().err
 
 
 def test_embeddings_are_counted_and_a_model_without_a_price_has_none(

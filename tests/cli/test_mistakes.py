@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from pytest_recall.replay.cassette_file import write_cassette
+from pytest_recall.replay.exchange import Failure
+from pytest_recall.replay.matching import Rules
 from tests.cli import test_cassette_move, test_compare_benches, test_imports
 from tests.cli.conftest import Recall
 from tests.cli.samples import files
@@ -27,6 +30,7 @@ from tests.helpers.persona import write_persona, write_project
 from tests.helpers.project import ECHOING, case, row
 from tests.helpers.screens import RUN, assert_screen
 from tests.horizon import tenday
+from tests.replay.recordings import call
 
 SCREENS = Path(__file__).parent / "screens"
 MISTAKES = {
@@ -208,6 +212,15 @@ MISTAKES = {
         recall cassettes import no-case.ndjson
         recall cassettes import plain --case right
         recall cassettes import eval/cassettes/closed/nothing
+        recall cassettes import old --case right
+        recall cassettes import old
+        recall cassettes export befor other.yaml
+        recall cassettes export there.ndjson out.yaml
+        recall cassettes export fails.ndjson other.yaml
+        recall cassettes show wurse
+        recall cassettes show twice
+        recall cassettes show eval/cassettes/loans/foreign.ndjson
+        recall cassettes show x.ndjson
         """,
     ),
     "judges": (
@@ -425,7 +438,12 @@ def shelf(project: Path) -> Path:
     whole.write_bytes(whole.read_bytes()[:-1])
     (whole.parent / "foreign.ndjson").write_text("{}\n", encoding="utf-8")
     line = json.dumps({"seq": 0, "ts": 1, "request": {}, "response": {}, "wasStreaming": False, "model": "m"})
+    (project / "old").mkdir()
+    failed = call()._replace(response=None, failure=Failure("ReadTimeout", "slow"))
+    for name, one in ("there", call()), ("fails", failed):
+        write_cassette(project / f"{name}.ndjson", {}, [one], Rules())
     texts = {
+        "out.yaml": "mine",
         "plain/right.yaml": "interactions:\n",
         "empty/right.yaml": "interactions: []\nversion: 1\n",
         "cut/right.ndjson": line,
