@@ -13,7 +13,6 @@ import pytest
 from pytest_recall.cli import main
 from pytest_recall.datasets.bundle import ABOUT
 from tests.cli.samples import Made, made_by
-from tests.cli.test_membench import FIRST
 from tests.cli.test_membench_judge import MEMORY
 from tests.datasets.bundles import SCRIPT, rewritten, write_bundle
 from tests.datasets.files import few, write, write_few
@@ -167,10 +166,26 @@ def test_verdicts_of_a_model_are_read_again(capsys: pytest.CaptureFixture[str], 
     assert "1 question judged otherwise than its verdict" in capsys.readouterr().err
 
 
+FIRST = """
+class Memory:
+    private = True
+
+    def reset(self):
+        self.told = []
+
+    def store(self, content, metadata):
+        self.told.append(content)
+
+    def recall(self, query, limit, context):
+        return self.told[:limit]
+
+    def answer(self, query, limit, context):
+        return "Heron"
+"""
+
+
 def test_answers_that_are_not_there_are_not_computed_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(
-        f"{FIRST}\n    def answer(self, query, limit, context):\n        return 'Heron'\n"
-    )
+    (tmp_path / "mine.py").write_text(FIRST)
     assert main(["memory", "run", "mine.json", "--memory", "python:mine.py:Memory", "--out", "o"]) == 0
     write_bundle(Path("b.zip"), Path("o"))
     assert main(["memory", "verify", "b.zip", "--data", "mine.json"]) == 0

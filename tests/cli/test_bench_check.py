@@ -52,11 +52,6 @@ def test_many_findings_are_summed_up_by_rule(tmp_path: Path, inside: Recall) -> 
     assert inside(tmp_path, "bench", "check", "museum", "--json").out.count('"severity"') == 41
 
 
-def test_a_folder_that_is_not_there_is_nothing_done(tmp_path: Path, inside: Recall) -> None:
-    done = inside(tmp_path, "bench", "check", "museum")
-    assert (done.code, done.err) == (2, "recall: museum: is not there; name a persona's folder\n")
-
-
 def test_the_dates_of_the_published_corpora_can_be_named(tmp_path: Path, inside: Recall) -> None:
     fill(tmp_path / "museum")
     assert inside(tmp_path, "bench", "check", "museum", "--dates", "legacy-dst").code == 0

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from pytest_recall.files import strict_yaml
 from tests.cli.conftest import Recall
 
@@ -71,16 +69,6 @@ def asked(folder: Path) -> list[str]:
     return (folder / "asked.txt").read_text().split()
 
 
-@pytest.mark.parametrize("command", ["create-persona", "generate"])
-def test_without_a_model_the_shipped_persona_is_named(tmp_path: Path, inside: Recall, command: str) -> None:
-    (tmp_path / "office").mkdir()
-    done = inside(tmp_path, "bench", command, "--persona", "office")
-    assert done.code == 2
-    assert done.err.startswith("recall: --model: is not given")
-    assert done.err.endswith("`recall bench run --persona ferry-office`\n")
-    assert files(tmp_path / "office") == []
-
-
 def test_a_model_is_told_what_is_missing_and_what_it_says_is_written(tmp_path: Path, inside: Recall) -> None:
     (tmp_path / "writer.py").write_text(MODEL)
     done = inside(tmp_path, *ASKED, "--model", "python:writer.py:good", "--json")
@@ -118,11 +106,6 @@ def test_another_story_for_a_persona_that_is_there(tmp_path: Path, inside: Recal
     assert (tmp_path / "office" / "persona.yaml").read_bytes() == before
 
 
-def test_a_persona_has_to_be_described(tmp_path: Path, inside: Recall) -> None:
-    done = inside(tmp_path, *ASKED[:-2], "--model", "openai")
-    assert (done.code, done.err) == (2, "recall: --prompt: is missing; say in a sentence what kind of persona it is\n")
-
-
 def test_a_profile_says_who_writes_for_how_many_days_and_where(tmp_path: Path, inside: Recall) -> None:
     (tmp_path / "profiles").mkdir()
     (tmp_path / "profiles" / "writer.py").write_text(MODEL)
@@ -146,10 +129,6 @@ def test_a_profile_says_who_writes_for_how_many_days_and_where(tmp_path: Path, i
     path.write_text(json.dumps({**profile, "generate": {"days": 60}}))
     done = inside(tmp_path, *create, "--prompt", "ferries", "--persona", "third", "--json")
     assert (json.loads(done.out)["days"], files(tmp_path / "third")) == (60, ["arcs-60d.yaml", "persona.yaml"])
-
-
-def test_without_a_folder_it_is_asked_for_one(tmp_path: Path, inside: Recall) -> None:
-    assert "--persona: is not given" in inside(tmp_path, "bench", "create-persona", "--model", "openai").err
 
 
 def test_nothing_that_is_there_is_written_over(tmp_path: Path, inside: Recall) -> None:

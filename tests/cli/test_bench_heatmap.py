@@ -33,12 +33,6 @@ def test_a_run_without_answers_has_a_heatmap(tmp_path: Path, inside: Recall) -> 
     assert done == (0, "run/heatmap.svg\n", told)
 
 
-def test_a_name_of_another_format_is_refused(tmp_path: Path, inside: Recall) -> None:
-    write_run(tmp_path / "run", SMALL)
-    done = inside(tmp_path, "bench", "heatmap", "run", "-o", "a.png")
-    assert done == (2, "", "recall: a.png: is to be SVG; call it *.svg\n")
-
-
 def texts_of(picture: Path) -> list[ElementTree.Element]:
     """Return the texts in a picture."""
     return list(ElementTree.parse(picture).iter("{http://www.w3.org/2000/svg}text"))

@@ -79,7 +79,9 @@ def test_no_call_of_the_memory_begins_once_the_budget_is_spent(
     served: Endpoint, capsys: pytest.CaptureFixture[str], budget: str
 ) -> None:
     assert main([*RUN, *MEMORY, "--budget", budget]) == 2
-    assert "questions not asked, since the budget of $" in capsys.readouterr().err
+    stop = read_journal(Path("o")).stop
+    assert stop is not None
+    assert (stop.cause, stop.usd) == ("budget", float(budget))
     spent = (words(served, "extract") + 2 * words(served, "rank")) / 1000
     assert 0 < spent <= float(budget)
     assert main([*RUN, *MEMORY, "--budget", "90"]) == 0

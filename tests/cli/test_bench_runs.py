@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from tests.cli.conftest import Recall
 from tests.cli.samples import recall
 from tests.helpers.horizon_runs import SMALL, write_run
@@ -68,17 +66,6 @@ def test_parts_are_merged(tmp_path: Path, inside: Recall) -> None:
     assert (done.code, done.err) == (2, "recall: whole: is there already; name a folder that is new\n")
 
 
-def test_one_run_and_other_runs_are_not_merged(tmp_path: Path, inside: Recall) -> None:
-    write_run(tmp_path / "a", {10: SMALL[10]})
-    write_run(tmp_path / "b", {20: SMALL[20]}, seed=7)
-    done = inside(tmp_path, "bench", "merge", "a", "-o", "whole")
-    assert (done.code, done.err) == (2, "recall: a: is one run, which there is nothing to merge with; name another\n")
-    done = inside(tmp_path, "bench", "merge", "a", "b", "-o", "whole")
-    assert done.code == 2
-    assert done.err.startswith("recall: a and b are not parts of one run: `seed` is 42 and 7; merge runs of one")
-    assert not (tmp_path / "whole").exists()
-
-
 def test_a_report_of_two_runs(tmp_path: Path, inside: Recall) -> None:
     write_run(tmp_path / "a", SMALL)
     write_run(tmp_path / "b", {10: SMALL[10]}, adapterName="Another")
@@ -90,19 +77,3 @@ def test_a_report_of_two_runs(tmp_path: Path, inside: Recall) -> None:
     assert [one["adapterName"] for one in plain["runs"]] == ["A memory", "Another"]
     assert plain["pairings"][0]["pairs"] == 3
     assert inside(tmp_path, "bench", "report", "a", "--markdown").out.startswith("# ")
-
-
-@pytest.mark.parametrize("command", ["rescore", "report"])
-def test_a_run_without_answers_is_refused(tmp_path: Path, command: str, inside: Recall) -> None:
-    folder = write_run(tmp_path / "run", SMALL, questions=False)
-    (folder / "result.json").unlink()
-    done = inside(tmp_path, "bench", command, "run")
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("recall: run: holds no answers")
-
-
-@pytest.mark.parametrize("command", ["rescore", "report", "heatmap", "rebuild"])
-def test_a_folder_without_a_run_is_one_sentence(tmp_path: Path, command: str, inside: Recall) -> None:
-    done = inside(tmp_path, "bench", command, "nowhere")
-    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert done.err.startswith("recall: nowhere")

@@ -168,21 +168,6 @@ def test_show_of_a_fixture_and_of_a_draft(project: Path, inside: Recall) -> None
     assert "      asked    How long is a loan?\n" in done.out
 
 
-def test_show_what_is_not_there(project: Path, inside: Recall) -> None:
-    cassette(project)
-    (project / "eval" / "cassettes" / "foreign.ndjson").write_text("{}\n", encoding="utf-8")
-    assert inside(project, *SHOW, "rigth").err == "recall: no cassette of 'rigth'; did you mean `right`?\n"
-    assert inside(project, *SHOW, "x.ndjson").err == (
-        "recall: x.ndjson: no such file; `recall cassettes list` names those that are there\n"
-    )
-    assert inside(project, *SHOW, "eval/cassettes/foreign.ndjson").code == 2
-    cassette(project, scenario="fees")
-    assert inside(project, *SHOW, "right").err == (
-        "recall: 'right' has more than one cassette (eval/cassettes/fees/right.ndjson,"
-        " eval/cassettes/loans/right.ndjson); give the path of one\n"
-    )
-
-
 EVIL = "\x1b]0;owned\x07\x1b[2J\u202etxt\x9b31m\r\x7f\x00"
 
 

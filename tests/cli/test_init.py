@@ -167,24 +167,6 @@ def test_ci_installs_the_project_under_test(
     assert report == ["pip", "install", f"pytest-recall[ci] @ git+{URL}@abc1"]
 
 
-@pytest.mark.parametrize(
-    "release",
-    ["pytest-recall", "pytest-recall>=1", "pytest-recall[all]==1", "other==1", "pytest-recall @ file:///home/ann/recall",
-     "pytest-recall @ git+file:///home/ann/recall@abc1", "pytest-recall @ ../recall"],
-)  # fmt: skip
-def test_what_any_release_would_meet_is_no_requirement(tmp_path: Path, inside: Recall, release: str) -> None:
-    done = inside(tmp_path, "init", "--requirement", release)
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("recall: --requirement: ")
-    assert "write `pytest-recall==VERSION` or " in done.err
-    assert files(tmp_path) == {}
-
-
-def test_a_folder_outside_of_the_project_is_refused(tmp_path: Path, inside: Recall) -> None:
-    done = inside(tmp_path, "init", "--dir", "../evals")
-    assert done == (2, "", "recall: --dir: ../evals is not below this folder; run it in the folder of the project\n")
-
-
 def cases_of(count: int) -> str:
     """Return a case file with so many cases."""
     return "".join(

@@ -201,11 +201,6 @@ def test_output_that_is_not_utf_8(
 
 
 @pytest.mark.parametrize("command", [("schedule", "select"), ("status",), ("check",)])
-def test_an_empty_glob(project: Path, command: tuple[str, ...], inside: Recall) -> None:
-    assert inside(project, *command, "--files", "").code == 2
-
-
-@pytest.mark.parametrize("command", [("schedule", "select"), ("status",), ("check",)])
 def test_other_case_files(project: Path, command: tuple[str, ...], inside: Recall) -> None:
     (project / "eval" / "more.yml").write_text("- id: more\n", encoding="utf-8")
     assert inside(project, *command).code == 0

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pytest_recall.cli import main
-from tests.cli.test_membench import RUN, found, trials
-from tests.cli.test_membench_at_once import MINE, Busy, timeless, untimed
+from tests.cli.test_membench import found, trials
+from tests.cli.test_membench_at_once import Busy, timeless, untimed
 from tests.datasets.files import write_few
 from tests.memory.services import serving
 
@@ -138,12 +138,3 @@ def test_the_table_the_comparison_and_the_journal_say_so(capsys: pytest.CaptureF
     assert main([*run, "--accumulate", "--dry-run"]) == 0
     first = capsys.readouterr().out.splitlines()[0]
     assert first.endswith("stored by the turn, accumulate: one store for all conversations")
-
-
-def test_conversations_are_not_told_at_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(MINE)
-    assert main([*RUN, "--accumulate", "--memory", "python:mine.py:Mine", "--concurrency", "2"]) == 2
-    assert capsys.readouterr().err == (
-        "recall: --concurrency: with --accumulate conversations are told one after the other, and python:mine.py:Mine"
-        " is asked by one thread; leave it out, or let an object say with `concurrent = True` that several may ask it\n"
-    )

@@ -251,16 +251,6 @@ def test_a_memory_with_one_thread_is_asked_by_it_and_its_answers_are_read_at_onc
     assert several["all"] == answered("--out", "one")["all"]
 
 
-def test_a_memory_of_which_nothing_can_be_asked_at_once_is_refused(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    (tmp_path / "mine.py").write_text(MINE)
-    assert main([*RUN, "--memory", "python:mine.py:Shared", "--concurrency", "2"]) == 2
-    assert capsys.readouterr().err.startswith(
-        "recall: --concurrency: python:mine.py:Shared has one store, in which conversations would mix, and is asked by"
-    )
-
-
 APART = """
 class Stores:
     def __init__(self, name=""):
@@ -294,7 +284,10 @@ def test_five_failures_in_a_row_stop_it_and_what_had_begun_is_written_down(
     with serving(Busy()) as service:
         service.replies["/recall"] = (500, b"down")
         assert main([*RUN, "--memory", service.url, "--concurrency", "4", "--out", "o"]) == 1
-        assert "nothing was measured: every question failed, and the run stopped after" in capsys.readouterr().err
+        capsys.readouterr()
+        stop = read_journal(tmp_path / "o").stop
+        assert stop is not None
+        assert (stop.cause, stop.in_a_row) == ("undecided", 5)
         done = trials(tmp_path / "o")
         assert 5 <= len(done) < 22
         queries = [given["query"] for path, given in service.asked if path == "POST /recall"]
@@ -336,7 +329,6 @@ def test_killed_among_several_questions_it_asks_the_rest(
         names = {one["metadata"]["conversation"] for one in told}
         assert names == {"conv-1", "conv-2"} if more else names, "a store that grew is told all of it again"
         captured = capsys.readouterr()
-        assert f"{len(kept)} of 22 questions are kept" in captured.err
         asked = [one["case_id"] for one in trials(tmp_path / "o")]
         assert asked[: len(kept)] == kept
         assert len(set(asked)) == len(asked) == 22
@@ -375,11 +367,10 @@ def test_ctrl_c_ends_conversations_that_are_told(tmp_path: Path) -> None:
             time.sleep(0.01)
         before = len(told.read_text())
         os.killpg(process.pid, signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        process.communicate(timeout=60)
     assert process.returncode == 130
     record = read_journal(Path("o"))
     assert (record.exit_code, record.stop) == (130, RunStop("interrupted"))
-    assert "recall: o: stopped; the same command resumes it" in err
     # Each of both ends the text that it is at; all 49 take five seconds.
     assert len(told.read_text()) <= before + 8
 

@@ -126,9 +126,8 @@ def test_a_run_that_is_resumed_counts_a_conversation_once(
         path = tmp_path / str(left) / "trials.jsonl"
         path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[: 23 + left]))
         assert main([*RUN, *more, "--out", str(left), "--json"]) == 0
-        captured = capsys.readouterr()
-        assert captured.err.startswith(f"recall: {left}: {left} of 22 questions are kept")
-        assert ingest(json.loads(captured.out)) == (2, 49)
+        assert ingest(json.loads(capsys.readouterr().out)) == (2, 49)
+        assert len(trials(tmp_path / str(left))) == 22
 
 
 FIRST_FAILS = """
@@ -235,8 +234,6 @@ def test_what_fails_and_what_cannot_be_told_is_in_the_table_of_several(
         ("mine.py:Fails", "5 questions failed, the first one because of `memory recall: RuntimeError: down`"),
     ):
         assert f"python:{name}: {told}" in lines
-    assert "recall: python:first.py:Memory: 2 questions failed; the same command asks them again" in captured.err
-    assert "recall: python:mine.py:Fails: nothing was measured: every question failed, and the run" in captured.err
 
 
 class Busy(Service):

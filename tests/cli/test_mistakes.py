@@ -14,17 +14,23 @@ from pathlib import Path
 
 import pytest
 
+from pytest_recall.replay.cassette_file import write_cassette
+from pytest_recall.replay.exchange import Failure
+from pytest_recall.replay.matching import Rules
 from tests.cli import test_cassette_move, test_compare_benches, test_imports
 from tests.cli.conftest import Recall
 from tests.cli.samples import files
 from tests.cli.shelves import cassette
 from tests.cli.test_judge_calibrate import LABELS, calibrating, label
+from tests.cli.test_membench_at_once import MINE
 from tests.datasets.files import write_few
 from tests.helpers import stories
+from tests.helpers.horizon_runs import SMALL, write_run
 from tests.helpers.persona import write_persona, write_project
 from tests.helpers.project import ECHOING, case, row
 from tests.helpers.screens import RUN, assert_screen
 from tests.horizon import tenday
+from tests.replay.recordings import call
 
 SCREENS = Path(__file__).parent / "screens"
 MISTAKES = {
@@ -42,6 +48,29 @@ MISTAKES = {
         recall state apply --explict
         recall state layout
         recall state show --dry-run
+        recall init --dir ../evals
+        recall init --requirement pytest-recall
+        recall init --requirement 'pytest-recall>=1'
+        recall init --requirement 'pytest-recall[all]==1'
+        recall init --requirement other==1
+        recall init --requirement 'pytest-recall @ file:///home/ann/recall'
+        recall init --requirement 'pytest-recall @ git+file:///home/ann/recall@abc1'
+        recall init --requirement 'pytest-recall @ ../recall'
+        recall judges check opnai
+        recall judges check openai:
+        recall judges check "command:'x"
+        recall judges check python:module
+        recall judges check claude --timeout 0
+        recall judges check claude --timeout 0ms
+        recall judges check claude --timeout soon
+        recall judges check claude --timeout 25h
+        recall judges check claude --dir x
+        recall memory dataset sample
+        recall bench check museum
+        recall bench rescore nowhere
+        recall bench report nowhere
+        recall bench heatmap nowhere
+        recall bench rebuild nowhere
         """,
     ),
     "eval-directory": (
@@ -80,6 +109,12 @@ MISTAKES = {
         recall schedule estimate --baselines raw,raw
         recall status --date 10.3.2026
         recall status --days 0
+        recall schedule select --files ''
+        recall status --files ''
+        recall check --files ''
+        recall score latest
+        recall state apply latest
+        recall cassettes list --cassettes nowhere
         """,
     ),
     "state": (
@@ -128,6 +163,14 @@ MISTAKES = {
         recall accept latest --cassettes tapes --by me
         recall accept latest rigth --by me
         recall accept latest --scenarios nope --by me
+        recall view unknown
+        recall view --port=65536
+        recall view --port=x
+        recall view --port=-1
+        recall ci post comment --pr 0
+        recall ci post comment --pr x
+        recall ci post comment --max-wait -1
+        recall ci post comment --max-wait 61m
         """,
     ),
     "import": (
@@ -169,6 +212,15 @@ MISTAKES = {
         recall cassettes import no-case.ndjson
         recall cassettes import plain --case right
         recall cassettes import eval/cassettes/closed/nothing
+        recall cassettes import old --case right
+        recall cassettes import old
+        recall cassettes export befor other.yaml
+        recall cassettes export there.ndjson out.yaml
+        recall cassettes export fails.ndjson other.yaml
+        recall cassettes show wurse
+        recall cassettes show twice
+        recall cassettes show eval/cassettes/loans/foreign.ndjson
+        recall cassettes show x.ndjson
         """,
     ),
     "judges": (
@@ -231,6 +283,8 @@ MISTAKES = {
         recall memory metrics few.json --k 0
         recall memory metrics few.json --k 1.5
         recall memory metrics few.json --k 10000000
+        recall memory run few.json --accumulate --memory python:mine.py:Mine --concurrency 2
+        recall memory run few.json --memory python:mine.py:Shared --concurrency 2
         """,
     ),
     "memory-runs": (
@@ -281,6 +335,14 @@ MISTAKES = {
         recall bench run --data data --ranges 3d --memory null --resume out
         recall bench run --data data --ranges 3d --memory null --personas clerk cook
         recall bench run --data data --ranges 3d --memory null --personas clark
+        recall bench run --profile clerk.profile.yaml --skip-catchup-ingest --fresh
+        recall bench run --data twice --ranges 3d --memory null --dry-run
+        recall bench run --profile clerk.profile.yaml --budget 1
+        recall bench run --profile clerk.profile.yaml --replay
+        recall bench run --profile clerk.profile.yaml --judge openai:x --record --replay
+        recall bench run --profile clerk.profile.yaml --judge openai:x --budget 1 --replay
+        recall bench run --profile clerk.profile.yaml --judge openai:x --replay nowhere
+        recall bench run --profile clerk.profile.yaml --judge openai:x --replay clerk --skip-preflight
         """,
     ),
     "bench-write": (
@@ -302,6 +364,23 @@ MISTAKES = {
         recall bench generate --persona museum --model openai:x --days 10000001
         recall bench generate --persona museum --model openai:x --timeout 0.5ms
         recall bench generate --persona museum --model ofline
+        recall bench create-persona --persona office --days 60 --model openai
+        recall bench create-persona --persona office --prompt ferries --days 60
+        recall bench create-persona --prompt ferries --days 60 --model openai
+        recall bench generate --persona museum
+        """,
+    ),
+    "bench-runs": (
+        "long",
+        """
+        recall bench misses whole --categories synthesi
+        recall bench misses whole --checkpoint 60d
+        recall memory misses whole
+        recall bench heatmap whole -o a.png
+        recall bench merge a -o merged
+        recall bench merge a b -o merged
+        recall bench rescore unanswered
+        recall bench report unanswered
         """,
     ),
     "bench-questions": (
@@ -359,7 +438,12 @@ def shelf(project: Path) -> Path:
     whole.write_bytes(whole.read_bytes()[:-1])
     (whole.parent / "foreign.ndjson").write_text("{}\n", encoding="utf-8")
     line = json.dumps({"seq": 0, "ts": 1, "request": {}, "response": {}, "wasStreaming": False, "model": "m"})
+    (project / "old").mkdir()
+    failed = call()._replace(response=None, failure=Failure("ReadTimeout", "slow"))
+    for name, one in ("there", call()), ("fails", failed):
+        write_cassette(project / f"{name}.ndjson", {}, [one], Rules())
     texts = {
+        "out.yaml": "mine",
         "plain/right.yaml": "interactions:\n",
         "empty/right.yaml": "interactions: []\nversion: 1\n",
         "cut/right.ndjson": line,
@@ -387,9 +471,10 @@ def labels(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a file of questions."""
+    """A folder with a file of questions, and memories of which nothing can be asked at once."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     write_few(tmp_path)
+    (tmp_path / "mine.py").write_text(MINE)
     return tmp_path
 
 
@@ -402,15 +487,28 @@ def memories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def clerk(tmp_path: Path) -> Path:
-    """A project with a persona and its profile, another profile with a typing error, and a folder of two personas."""
+def clerk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a persona and its profile, one with a typing error, and folders of two personas and one twice."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
     write_project(tmp_path)
+    for name in ("one", "other"):
+        shutil.copytree(tmp_path / "clerk", tmp_path / "twice" / name)
     (tmp_path / "typo.yaml").write_text("persona:\n  id: clerk\nrun:\n  rangs: [3]\n")
     for name in ("baker", "clerk"):
         (tmp_path / "data").mkdir(exist_ok=True)
         folder = write_persona(tmp_path / "data").rename(tmp_path / "data" / f"{name}-")
         file = folder / "persona.yaml"
         file.write_text(json.dumps({**json.loads(file.read_text()), "id": name}))
+    return tmp_path
+
+
+@pytest.fixture
+def long(tmp_path: Path) -> Path:
+    """A folder with long-horizon runs: a whole one, two parts that are not of one, and one without answers."""
+    write_run(tmp_path / "whole", SMALL)
+    write_run(tmp_path / "a", {10: SMALL[10]})
+    write_run(tmp_path / "b", {20: SMALL[20]}, seed=7)
+    (write_run(tmp_path / "unanswered", SMALL, questions=False) / "result.json").unlink()
     return tmp_path
 
 

@@ -102,21 +102,6 @@ def test_a_program_without_end(tmp_path: Path, inside: Recall) -> None:
     assert "it did not finish within 0.3 s, having printed nothing; allow more time" in done.err
 
 
-@pytest.mark.parametrize("selector", ["opnai", "openai:", "command:'x", "python:module"])
-def test_what_is_no_selector_is_wrong_usage(tmp_path: Path, inside: Recall, selector: str) -> None:
-    done = inside(tmp_path, "judges", "check", selector)
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("recall: ")
-    assert done.err.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    "given", [["--timeout", "0"], ["--timeout", "0ms"], ["--timeout", "soon"], ["--timeout", "25h"], ["--dir", "x"]]
-)
-def test_wrong_usage(tmp_path: Path, inside: Recall, given: list[str]) -> None:
-    assert inside(tmp_path, "judges", "check", "claude", *given).code == 2
-
-
 def test_list_names_every_form_and_what_is_missing(tmp_path: Path) -> None:
     done = recall(tmp_path, "judges", "models", **NO_KEYS, PATH=str(tmp_path))
     assert (done.code, done.err) == (0, "")

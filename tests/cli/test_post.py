@@ -199,11 +199,6 @@ def test_mistakes(
     assert host.calls == []
 
 
-@pytest.mark.parametrize("arguments", [["--pr", "0"], ["--pr", "x"], ["--max-wait", "-1"], ["--max-wait", "61m"]])
-def test_numbers_that_are_none(ran: Path, inside: Recall, arguments: list[str]) -> None:
-    assert inside(ran, "ci", "post", "comment", *arguments).code == 2
-
-
 def test_no_scorecard_yet(project: Path, host: GitHub, inside: Recall, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in host.env(GITHUB_RUN_ID="").items():
         monkeypatch.setenv(name, value)

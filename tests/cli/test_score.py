@@ -142,13 +142,6 @@ def test_no_such_run(ran: Path, command: tuple[str, ...], inside: Recall) -> Non
 
 
 @pytest.mark.parametrize("command", [("score",), ("state", "apply")], ids=["score", "apply"])
-def test_no_run_yet(project: Path, command: tuple[str, ...], inside: Recall) -> None:
-    done = inside(project, *command, "latest")
-    assert (done.code, done.out) == (2, "")
-    assert done.err.endswith("eval/_artifacts: no run yet; run `pytest -p recall` first\n")
-
-
-@pytest.mark.parametrize("command", [("score",), ("state", "apply")], ids=["score", "apply"])
 @pytest.mark.parametrize(
     "content",
     [b"", b"hello\n", b"\xff\n", b"{}\n", b"[]\n", b'{"kind":"run","version":9}\n', b"\x00\n", b"[" * 99_999 + b"\n"],

@@ -113,19 +113,6 @@ def test_a_port_that_is_taken_is_one_sentence(ran: Path, inside: Recall) -> None
     assert "give another --port" in done.err
 
 
-@pytest.mark.parametrize("port", ["65536", "x", "-1"])
-def test_what_is_no_port_is_refused(ran: Path, inside: Recall, port: str) -> None:
-    done = inside(ran, "view", f"--port={port}")
-    assert done.code == 2
-    assert "is not a port" in done.err
-
-
-def test_a_run_that_is_not_there_is_one_sentence(ran: Path, inside: Recall) -> None:
-    done = inside(ran, "view", "unknown")
-    assert (done.code, done.out) == (2, "")
-    assert "no run 'unknown'" in done.err
-
-
 def test_once_prints_how_far_the_run_has_come_and_serves_nothing(ran: Path, inside: Recall) -> None:
     done = inside(ran, "view", "--once", "--date", DATE)
     head, rate, about, newest, *bad = done.out.splitlines()

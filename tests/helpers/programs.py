@@ -82,16 +82,22 @@ def folder() -> Path:
     return made
 
 
-def recall(*arguments: str) -> list[str]:
+def recall(*arguments: str, module: str = "pytest_recall") -> list[str]:
     """Return the command line of `recall` in a process that ends by itself, and has all imports at its start."""
-    return [str(folder() / "python"), "-m", "pytest_recall", *arguments]
+    return [str(folder() / "python"), "-m", module, *arguments]
 
 
-def begin(where: Path, *arguments: str, env: Mapping[str, str] = os.environ) -> subprocess.Popen[str]:
-    """Begin `recall` in a process group of its own, to which signals for it are sent, and do not wait for its end."""
+def begin(
+    where: Path, *arguments: str, env: Mapping[str, str] = os.environ, module: str = "pytest_recall"
+) -> subprocess.Popen[str]:
+    """Begin `recall`, or another module, in a process group of its own, to which signals for it are sent.
+
+    Its end is not waited for.
+    """
     pipe = subprocess.PIPE
+    command = recall(*arguments, module=module)
     return subprocess.Popen(
-        recall(*arguments), cwd=where, env=env, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8", process_group=0
+        command, cwd=where, env=env, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8", process_group=0
     )
 
 

@@ -86,15 +86,10 @@ class TestBudget:
         run = (*RUN, *EARLY, "--concurrency", parallelism)
         assert main([*run, "--out", "out", "--budget", "0.075"]) == 2
         assert (len(served.bodies), len(lines())) == (7, 7)
-        captured = capsys.readouterr()
-        full = "which has no room for another call, as one may cost $0.01"
-        assert f"recall: spent $0.07 of the budget of $0.075, {full}\n" in captured.err
-        assert "out: 17 questions not asked, since the budget of $0.075 has no room for another" in captured.err
-        assert "3 answers of the next checkpoint, which is not whole, will count" in captured.err
-        assert "1 checkpoint, 4 questions asked" in captured.out
         found = result()["metadata"]
         assert (found["unasked"], found["stop"]) == (17, {"cause": "budget", "kind": "no-room", "usd": 0.075})
         assert [one["type"] for one in lines(name="progress.jsonl")] == ["header", "checkpoint"]
+        capsys.readouterr()
         assert main(["bench", "report", "out"]) == 0
         told = capsys.readouterr().out
         assert "partial: 1 of 3 checkpoints were reached, 20 of 24 questions are to be asked yet, 1 min at the" in told
@@ -122,13 +117,10 @@ class TestBudget:
         assert result()["metadata"]["unasked"] == 38
         assert result()["personas"] == []
 
-    def test_a_budget_that_goes_on_known_answers_asks_nothing(
-        self, served: Grader, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_a_budget_that_goes_on_known_answers_asks_nothing(self, served: Grader) -> None:
         run = [one for one in RUN if one != "--skip-preflight"]
         assert main([*run, "--out", "out", "--budget", f"{written()}"]) == 2
         assert len(served.bodies) == 1
-        assert "40 questions not asked, since " in capsys.readouterr().err
         assert (lines(), result()["metadata"]["unasked"]) == ([], 40)
 
     def test_a_price_that_nobody_knows_is_told_before_the_first_call(
@@ -181,7 +173,6 @@ class TestRecordings:
         assert main(["bench", "report", "replayed"]) == 0
         assert "models: not asked: their replies are from recordings" in capsys.readouterr().out
         assert main([*replay, "--out", "live"]) == 2
-        assert "live: holds another run: `replayed` was None and is True" in capsys.readouterr().err
 
     def test_what_is_not_recorded_is_no_score_and_says_so(
         self, tmp_path: Path, served: Grader, capsys: pytest.CaptureFixture[str]
@@ -197,7 +188,6 @@ class TestRecordings:
         assert all("is not recorded; the same command with --record records it" in one["error"] for one in lost)
         ended = [one.ended_by for one in read_journal(Path("replayed")).trials]
         assert (ended.count("miss"), ended.count("")) == (6, len(ended) - 6)
-        assert "6 questions have no points; the same command with --record records them" in capsys.readouterr().err
         assert len(served.bodies) == made
         missing = ("--record=missing:tapes", "--out", "again", "--ranges", "6d")
         assert main([*RUN, *missing]) == 0
@@ -223,19 +213,3 @@ class TestRecordings:
         assert len(served.bodies) == 12
         assert main([*run, "--record", "other"]) == 0
         assert "live: 12 of the answers are not recorded; --fresh asks and records all" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (("--judge", "lexical", "--budget", "1"), "--budget is about the calls of models, and none is asked; name one"),
-        (("--judge", "lexical", "--replay"), "--replay is about the calls of models, and none is asked; name one with"),
-        (("--record", "--replay"), "--record and --replay exclude each other; --record=missing combines the two"),
-        (("--budget", "1", "--replay"), "--budget is about calls that are made, and --replay makes none; give one of"),
-        (("--replay", "nowhere"), "--replay: nowhere: no such directory; --record makes recordings there"),
-        (("--replay", "clerk", "--skip-preflight"), "--skip-preflight has no effect with --replay, which tries no"),
-    ],
-)
-def test_what_has_no_effect_is_refused(capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str) -> None:
-    assert main(["bench", "run", "--profile", "clerk.profile.yaml", *more]) == 2
-    assert capsys.readouterr().err.startswith(f"recall: {said}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.journal import NAME, Journal, is_cut_off, read_journal
 from tests.helpers.kept import after, ran
 from tests.helpers.project import BARE, DAY, ECHOING, WORKERS, Checkout, Project, case, failing, row
+from tests.helpers.screens import RUN, assert_screen
 from tests.helpers.talking import agent, asking, finished, talking
 from tests.helpers.upstream import Upstream
 
@@ -171,15 +173,6 @@ return answered
         checkout.run("eval", "--recall-resume")
         assert checkout.boxes() == dict.fromkeys(NAMES, 1)
 
-    def test_a_line_that_was_cut_off_is_asked_again(
-        self, pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        checkout = cut_off(pytester, lasting, monkeypatch)
-        journal = checkout.artifacts.runs()[-1] / NAME
-        journal.write_bytes(journal.read_bytes()[:-20])
-        checkout.run("eval", "--recall-resume").assert_outcomes(passed=8)
-        assert judged(checkout) == set(NAMES)
-
     @WORKERS
     def test_marked_tests_are_left_as_well(self, pytester: pytest.Pytester, workers: Workers) -> None:
         tests = "\n\n".join(
@@ -282,17 +275,6 @@ class TestBudget:
         assert card["counts"] == {"passed": 8, "not run": 4}
         assert card["stop"] == {"cause": "budget", "kind": "no-room", "usd": 10.5}
         assert list(checkout.artifacts.folder.glob(".spent*")) == []
-
-    def test_a_run_that_it_has_ended_goes_on_with_a_higher_one(
-        self, pytester: pytest.Pytester, upstream: Upstream
-    ) -> None:
-        checkout = talkative(upstream).at(pytester)
-        assert checkout.run("eval", "--recall-mode=all", "--budget=4").ret == pytest.ExitCode.INTERRUPTED
-        result = checkout.run("eval", "--recall-resume", "--budget=20")
-        assert result.ret == 0
-        result.stdout.fnmatch_lines(["spent $12.00 of the budget of $20.00"])
-        assert Counter(upstream.prompts) == dict.fromkeys(NAMES, 1)
-        assert checkout.scorecard()["cost"]["total"]["spent"]["usd"] == 12.0
 
     def test_the_one_of_the_rubric_does_not_take_its_place(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         checkout = talkative(upstream, rubric=f"{RUBRIC}budget: 4\n").at(pytester)
@@ -454,40 +436,10 @@ class TestRefused:
         """A run that was cut short after the first case."""
         return ran(pytester, THREE, *STOPPED)[0]
 
-    def test_another_choice(self, checkout: Checkout) -> None:
-        others = {
-            "--recall-mode": ("--recall-mode=pr",),
-            "--recall-seed": ("--recall-seed=2",),
-            "--recall-shard": ("--recall-shard=1/2",),
-            "--scenarios": ("--scenarios=one",),
-            "node ids": ("eval/cases.yaml::b",),
-        }
-        each = [argument for args in others.values() for argument in args]
-        for told, args in ((", ".join(others), each), ("--scenarios", ["eval", *others["--scenarios"]])):
-            result = checkout.run(*args, "--recall-resume=latest")
-            assert result.ret == pytest.ExitCode.USAGE_ERROR
-            (line,) = [line for line in result.errlines if line]
-            assert line.startswith("ERROR: --recall-resume: the cases of ")
-            assert f"are chosen, and {told} would choose others" in line
-        assert checkout.asked() == ["a"]
-
-    def test_another_day_is_and_what_decides_no_verdict_is_not(self, checkout: Checkout) -> None:
-        assert checkout.run("eval", "--recall-resume", day="2026-03-11").ret == pytest.ExitCode.USAGE_ERROR
+    def test_what_decides_no_verdict_may_change(self, checkout: Checkout) -> None:
         (checkout.path / "eval/rubric.yaml").write_text("owner: bob\nprices: {m: {input: 1, output: 1}}\n")
         checkout.run("eval", "--recall-resume", day=None).assert_outcomes(passed=2)
         assert checkout.state()["b"].last_tested.isoformat() == DAY
-
-    def test_other_judges_models_or_rules(self, checkout: Checkout) -> None:
-        others: tuple[tuple[str, Workers, str], ...] = (
-            ("owner: ana\nconfirm: 2of3\nmodel_primary: m2\n", (), "model, rubric.confirm, rubric.model_primary"),
-            ("owner: ana\n", ("--model=m2", "--judge=openai:gpt-4o-mini"), "judge, model"),
-        )
-        for rubric, args, told in others:
-            (checkout.path / "eval/rubric.yaml").write_text(rubric, encoding="utf-8")
-            result = checkout.run("eval", "--recall-resume", *args)
-            assert result.ret == pytest.ExitCode.USAGE_ERROR
-            assert any(line.startswith(f"ERROR: --recall-resume: {told} changed since ") for line in result.errlines)
-        assert checkout.asked() == ["a"]
 
     @pytest.mark.parametrize(
         ("model", "edited"),
@@ -500,19 +452,14 @@ class TestRefused:
         checkout.run(*STOPPED, f"--judge={model}")
         again = ("eval", "--recall-resume", f"--judge={model}")
         (checkout.path / edited).write_text("# edited\n", encoding="utf-8")
-        result = checkout.run(*again)
-        assert result.ret == pytest.ExitCode.USAGE_ERROR
-        assert f"ERROR: --recall-resume: model_code.{model} changed since " in result.stderr.str()
+        assert f"model_code.{model}" in refused(checkout, " ".join(again[:2]), again[2])
         (checkout.path / edited).write_text(files[edited], encoding="utf-8")
         checkout.run(*again).assert_outcomes(passed=2)
 
     def test_what_replays_and_what_asks(self, checkout: Checkout) -> None:
-        for more in (("--replay",), ()):
-            result = checkout.run("eval", *more, "--recall-resume")
-            assert result.ret == pytest.ExitCode.USAGE_ERROR
-            assert "ERROR: --recall-resume: --replay changed since " in result.stderr.str()
-            checkout.run(*STOPPED, "--replay")
-            assert len(checkout.journal().trials) == 1
+        checkout.run(*STOPPED, "--replay")
+        assert len(checkout.journal().trials) == 1
+        assert refused(checkout, "eval --recall-resume").startswith("ERROR: ")
 
     def test_a_case_that_was_changed_is_asked_again(self, checkout: Checkout) -> None:
         ECHOING.with_cases(case("a"), case("b"), case("c")).at(checkout.pytester)
@@ -527,27 +474,49 @@ class TestRefused:
         before = sorted(checkout.artifacts.folder.rglob("*"))
         with Journal.continued(folder) as journal:
             journal.spent([Call("agent", "live", cost=0.5)])
-            result = checkout.run("eval", "--recall-resume", "--budget=10.50")
-        assert result.ret == pytest.ExitCode.USAGE_ERROR
+            refused(checkout, "eval --recall-resume --budget=10.50")
         # The calls that it has paid for are written down for the one who resumes it, and that is no one yet.
         assert sorted(checkout.artifacts.folder.rglob("*")) == before
-        assert any("still runs, or a process that it has begun does" in line for line in result.errlines)
-        assert checkout.asked() == ["a"]
-
-    def test_a_folder_that_was_taken_for_a_run(self, checkout: Checkout) -> None:
-        result = checkout.run("--recall-resume", "eval")
-        assert result.ret == pytest.ExitCode.USAGE_ERROR
-        assert any("to run what is in `eval`, write --recall-resume=latest" in line for line in result.errlines)
-
-    def test_no_run_at_all(self, pytester: pytest.Pytester) -> None:
-        result = ECHOING.with_cases(case("a")).at(pytester).run("eval", "--recall-resume")
-        assert result.ret == pytest.ExitCode.USAGE_ERROR
-        assert any("no run yet" in line for line in result.errlines)
 
     def test_a_run_that_was_joined_from_shards(self, pytester: pytest.Pytester) -> None:
         checkout = ECHOING.with_cases(case("a"), case("b")).at(pytester)
         checkout.run("eval", "--recall-shard=1/2")
         checkout.recall("ci", "merge", "eval/_artifacts")
-        result = checkout.run("eval", "--recall-resume")
-        assert result.ret == pytest.ExitCode.USAGE_ERROR
-        assert any("resume the shard that was cut off" in line for line in result.errlines)
+        refused(checkout, "eval --recall-resume")
+
+    def test_each_is_told_in_a_sentence(self, checkout: Checkout) -> None:
+        parts = []
+        rubric = checkout.path / "eval/rubric.yaml"
+        before = rubric.read_text(encoding="utf-8")
+        for options, text in REFUSED:
+            rubric.write_text(text or before, encoding="utf-8")
+            parts.append(f"# {text}" * bool(text) + f"$ pytest {options}\n{refused(checkout, options)}")
+        assert_screen(Path(__file__).with_name("screens") / "resume.txt", RUN.sub("RUN", "\n".join(parts)))
+
+
+REFUSED = (
+    ("eval --recall-resume=latest --recall-mode=pr", ""),
+    ("eval --recall-resume=latest --recall-seed=2", ""),
+    ("eval --recall-resume=latest --recall-shard=1/2", ""),
+    ("eval --recall-resume=latest --scenarios=one", ""),
+    ("eval/cases.yaml::b --recall-resume=latest", ""),
+    ("eval/cases.yaml::b --recall-resume=latest --recall-mode=pr --recall-seed=2 --scenarios=one", ""),
+    ("eval --recall-resume --recall-date=2026-03-11", ""),
+    ("eval --recall-resume --replay", ""),
+    ("eval --recall-resume --model=m2 --judge=openai:gpt-4o-mini", ""),
+    ("eval --recall-resume", "owner: ana\nconfirm: 2of3\nmodel_primary: m2\n"),
+    ("eval --recall-resume=2026-03-10T000000", ""),
+    ("--recall-resume eval", ""),
+)
+"""What is given to resume the run, and the rubric if it is another one."""
+
+
+def refused(checkout: Checkout, options: str, *more: str) -> str:
+    """Return the errors of a run that is refused, and has asked nothing and written nothing into the journal."""
+    journals = {path: (path / NAME).read_bytes() for path in checkout.artifacts.runs()}
+    asked = checkout.asked()
+    result = checkout.run(*options.split(), *more, day=None if "--recall-date" in options else DAY)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert checkout.asked() == asked
+    assert {path: (path / NAME).read_bytes() for path in checkout.artifacts.runs()} == journals
+    return "".join(f"{line}\n" for line in result.errlines if line.startswith("ERROR: "))

@@ -63,6 +63,7 @@ pytest eval --baselines=tail-windw
 pytest eval --baselines=,
 pytest tests --baselines=raw
 pytest tests --scenarios=fees
+pytest eval --recall-resume
 pytest eval --recall-shard=5/4
 pytest eval --recall-shard=auto
 pytest eval --recall-dir=evla

@@ -9,7 +9,12 @@ from __future__ import annotations
 import atexit
 import gc
 import importlib
+import os
+import runpy
+from pathlib import Path
 
+if "REWORDED" in os.environ:
+    runpy.run_path(str(Path(__file__).parents[1] / "rewording/sitecustomize.py"))
 importlib.import_module("few_plugins")
 gc.set_threshold(1_000_000)
 atexit.register(gc.freeze)

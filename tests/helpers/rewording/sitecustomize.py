@@ -17,9 +17,11 @@ from typing import Any
 _PACKAGE = f"{os.sep}pytest_recall{os.sep}"
 _JUDGES = f"{os.sep}judges{os.sep}"
 _SENTENCE = re.compile(r"[A-Za-z]+[,;:]? [A-Za-z]+[,;:]? [A-Za-z]")
+_SQL = re.compile(r"\s*(?:ALTER|CREATE|DELETE|DROP|INSERT|PRAGMA|REPLACE|SELECT|UPDATE)\b")
 _BLANK = re.compile(r"(?<=[A-Za-z]) (?=[A-Za-z])")
 """One between two words."""
 _compile: Any = SourceFileLoader.source_to_code
+_parse: Any = ast.parse
 
 
 class Rewording(ast.NodeTransformer):
@@ -32,6 +34,8 @@ class Rewording(ast.NodeTransformer):
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
         """Return an f-string with its texts changed."""
+        if isinstance(node.values[0], ast.Constant) and _SQL.match(str(node.values[0].value)):
+            return node
         for place, part in enumerate(node.values):
             if isinstance(part, ast.Constant):
                 node.values[place] = _reworded(part, _BLANK)
@@ -45,17 +49,22 @@ class Rewording(ast.NodeTransformer):
 
 
 def _reworded(node: ast.Constant, words: re.Pattern[str]) -> ast.expr:
-    if not isinstance(node.value, str) or not words.search(node.value):
+    if not isinstance(node.value, str) or not words.search(node.value) or _SQL.match(node.value):
         return node
     return ast.copy_location(ast.Constant(_BLANK.sub(" ~ ", node.value)), node)
 
 
+def _parsed(source: Any, filename: Any = "<unknown>", *args: Any, **more: Any) -> Any:
+    # pytest parses by itself what it rewrites the assertions of, and a plugin is among that.
+    tree = _parse(source, filename, *args, **more)
+    name = os.fsdecode(filename)
+    return Rewording().visit(tree) if _PACKAGE in name and _JUDGES not in name else tree
+
+
 def _source_to_code(self: SourceFileLoader, data: Any, path: Any, **more: Any) -> CodeType:
-    name = os.fsdecode(path)
-    if _PACKAGE in name and _JUDGES not in name:
-        data = Rewording().visit(ast.parse(data, name))
-    code: CodeType = _compile(self, data, path, **more)
+    code: CodeType = _compile(self, _parsed(data, path) if _PACKAGE in os.fsdecode(path) else data, path, **more)
     return code
 
 
 setattr(SourceFileLoader, "source_to_code", _source_to_code)  # noqa: B010
+setattr(ast, "parse", _parsed)  # noqa: B010
