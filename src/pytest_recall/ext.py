@@ -31,6 +31,8 @@ from pytest_recall.cases.imports import (
 )
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.files.sections import Section, TextTable
+from pytest_recall.files.subcommand import Subcommand
 from pytest_recall.forge.client import RefusedError, RestClient
 from pytest_recall.forge.host import Comment, Host, Issue
 from pytest_recall.runs.job import Job
@@ -63,6 +65,9 @@ __all__ = [
     "RefusedError",
     "Remark",
     "RestClient",
+    "Section",
+    "Subcommand",
+    "TextTable",
     "Trial",
     "Verdict",
     "hookimpl",
