@@ -15,7 +15,7 @@ def pytest_recall_sections(trials: Sequence[Trial]) -> list[Section]:
     """Return the slowest cases as a section."""
     seconds = {trial.case_id: trial.seconds for trial in trials if trial.seconds is not None and not trial.arm}
     slowest = sorted(seconds, key=lambda case: (-seconds[case], case))[:3]
-    table = TextTable("", ("case", "seconds"), [(case, f"{seconds[case]:.3f}") for case in slowest])
+    table = TextTable("slowest cases", ("case", "seconds"), [(case, f"{seconds[case]:.3f}") for case in slowest])
     facts = {case: seconds[case] for case in slowest}
     return [Section("Slowest cases", [table], key="slow_cases", facts=facts)] if slowest else []
 
