@@ -104,6 +104,22 @@ def check_memory(bin_: Path, work: Path) -> str:
     return f"{found['same']} of {found['stored']} facts came back as they were, and a case passed"
 
 
+def check_run(bin_: Path, work: Path) -> str:
+    """Run the eval set of `recall init`, which both examples about runs take part in."""
+    project = work / "run"
+    project.mkdir()
+    run(bin_ / "recall", "init", cwd=project)
+    run(bin_ / "pytest", "-q", "-p", "recall", "eval", cwd=project)
+    card = json.loads((project / "eval" / "_artifacts" / "scorecard.json").read_text(encoding="utf-8"))
+    mean = card["measures"]["answer_words"]
+    lengths = next((project / "eval" / "_artifacts").glob("*/extensions/recall-answer-lengths/lengths.csv"))
+    assert len(lengths.read_text(encoding="utf-8").splitlines()) == mean["cases"] + 1, mean
+    slow = run(bin_ / "recall", "slow-cases", cwd=project).splitlines()
+    assert [line.split()[0] for line in slow] == list(card["extensions"]["slow_cases"]), slow
+    assert "slow-cases" in run(bin_ / "recall", "--help", cwd=project)
+    return f"{mean['cases']} answers were measured, and `recall slow-cases` names {len(slow)}"
+
+
 def main() -> int:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -123,6 +139,7 @@ def main() -> int:
         print(f"beam-dataset: {check_dataset(bin_, work)}")
         print(f"buildkite-host: {check_host(bin_, work)}")
         print(f"difflib-memory: {check_memory(bin_, work)}")
+        print(f"answer-lengths, slow-cases: {check_run(bin_, work)}")
         shipped = run(bin_ / "python", "-c", "import pytest_recall as r; print(r.__path__[0])", cwd=work).strip()
         shutil.rmtree(Path(shipped) / "extensions")
         last = run(

@@ -35,6 +35,8 @@ from pytest_recall.datasets.file import DatasetLayout
 from pytest_recall.datasets.rows import DatasetRow
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.files.sections import Section, TextTable
+from pytest_recall.files.subcommand import Subcommand
 from pytest_recall.files.wording import one_line
 from pytest_recall.forge.client import RefusedError, RestClient
 from pytest_recall.forge.host import Comment, Host, Issue
@@ -104,7 +106,10 @@ __all__ = [
     "Response",
     "RestClient",
     "Sample",
+    "Section",
     "Session",
+    "Subcommand",
+    "TextTable",
     "Trial",
     "Utterance",
     "Verdict",

@@ -11,10 +11,21 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from pytest_recall.ext import Case, DatasetLayout, FinishedRun, Host, Importer, Measure, MemoryKind, Trial
+    from pytest_recall.ext import (
+        Case,
+        DatasetLayout,
+        FinishedRun,
+        Host,
+        Importer,
+        Measure,
+        MemoryKind,
+        Section,
+        Subcommand,
+        Trial,
+    )
 
 GROUP = "pytest_recall"
 """The group of entry points."""
@@ -92,4 +103,23 @@ def pytest_recall_run_end(run: FinishedRun, make_folder: Callable[[], Path]) -> 
 
     `make_folder` makes a folder for files of the extension, in that of the run, and returns it. A fault fails nothing,
     and the notes of the run name it.
+    """
+
+
+@hookspec
+def pytest_recall_sections(trials: Sequence[Trial]) -> Iterable[Section]:  # type: ignore[empty-body]
+    """Return sections for the scorecard of a run, made of all its trials.
+
+    It is called once, before the run ends. The journal has what it returns, so that the terminal, both pages and
+    `recall score` show the sections; the facts of each are in scorecard.json, in `extensions`, under its `key`. A run
+    that is joined from shards has none.
+    """
+
+
+@hookspec
+def pytest_recall_commands() -> Iterable[Subcommand]:  # type: ignore[empty-body]
+    """Return commands for the command line `recall`.
+
+    The command line alone asks for them, so that a command in a conftest.py is not found. One with a fault, or with the
+    name of another one, is left out.
     """

@@ -18,9 +18,12 @@ PASSING = ECHOING.with_cases(case("a", input="one two"), case("b", input="one tw
 SET = PASSING.with_cases(failing("c"), file="eval/more.cases.yaml")
 
 
+HEAD = "from pytest_recall.ext import Measure, Section, TextTable\n\n\n"
+
+
 def with_hooks(source: str, project: Project = SET) -> Project:
     """Return the project with a conftest.py at its root."""
-    return project.with_files({"conftest.py": f"from pytest_recall.ext import Measure\n\n\n{source}"})
+    return project.with_files({"conftest.py": HEAD + source})
 
 
 MEASURES = """\
@@ -68,7 +71,7 @@ class TestMeasures:
         checkout = with_hooks(MEASURES).at(pytester)
         checkout.run("eval", "--recall-mode=all")
         source = MEASURES.replace("split())", "split()) + 1")
-        (checkout.path / "conftest.py").write_text(f"from pytest_recall.ext import Measure\n\n\n{source}")
+        (checkout.path / "conftest.py").write_text(HEAD + source)
         checkout.run("eval", "--recall-mode=all")
         assert checkout.recall("report").ret == 0
         page = next(checkout.artifacts.folder.rglob("report.html")).read_text(encoding="utf-8")
@@ -185,6 +188,54 @@ class TestTrialsAndTheEnd:
         assert len(notes_of(checkout, result).splitlines()) == 1
 
 
+SECTIONS = """\
+def pytest_recall_sections(trials):
+    rows = [(trial.case_id, str(len(trial.answer.text))) for trial in sorted(trials, key=lambda one: one.case_id)]
+    facts = {case: int(length) for case, length in rows}
+    table = TextTable("", ("case", "characters"), rows)
+    return Section("Lengths", [table], ["Counted with care."], ["2 answers\\x1b[31m"], key="lengths", facts=facts)
+"""
+
+
+class TestSections:
+    """What extensions add to the scorecard of a run."""
+
+    @WORKERS
+    def test_a_section_is_in_every_form_of_the_scorecard(
+        self, pytester: pytest.Pytester, workers: tuple[str, ...]
+    ) -> None:
+        checkout = with_hooks(SECTIONS, PASSING).at(pytester)
+        result = checkout.run("eval", *workers)
+        result.stdout.fnmatch_lines(["2 answers*", "b * 18", "Counted with care."])
+        facts = {"lengths": {"a": 7, "b": 18}}
+        assert checkout.scorecard()["extensions"] == facts
+        assert checkout.journal().sections[0].facts == facts["lengths"]
+        page = (checkout.artifacts.folder / "scorecard.md").read_text(encoding="utf-8")
+        assert "| b | 18 |" in page
+        (checkout.path / "conftest.py").unlink()
+        again = checkout.recall("score", "latest", "-v")
+        again.stdout.fnmatch_lines(["2 answers*"])
+        assert "\x1b[31m" not in str(again.stdout) + str(result.stdout)
+        assert checkout.recall("report").ret == 0
+        html = next(checkout.artifacts.folder.rglob("report.html")).read_text(encoding="utf-8")
+        assert "Counted with care." in html
+
+    def test_the_facts_of_a_section_take_the_place_of_no_others(self, pytester: pytest.Pytester) -> None:
+        source = "def pytest_recall_sections():\n    return [Section('Mine', lines=['x'], key='cost', facts=1)]\n"
+        checkout = with_hooks(source, PASSING).at(pytester)
+        checkout.run("eval")
+        card = checkout.scorecard()
+        assert (card["extensions"], card["cost"]["total"]["calls"]) == ({"cost": 1}, 0)
+
+    def test_a_resumed_run_has_the_sections_of_its_end(self, pytester: pytest.Pytester) -> None:
+        checkout = with_hooks(SECTIONS, PASSING).at(pytester)
+        checkout.run("eval", "--deselect", "eval/cases.yaml::b")
+        assert checkout.scorecard()["extensions"] == {"lengths": {"a": 7}}
+        checkout.run("eval", "--recall-resume=latest")
+        assert checkout.journal().sections[0].facts == {"a": 7, "b": 18}
+        assert len(checkout.journal().sections) == 1
+
+
 FAULTS = {
     "it raises": 'return [Measure("bad", "", lambda case, trial: 1 / 0)]',
     "it ends the process": 'return [Measure("bad", "", lambda case, trial: exit(3))]',
@@ -203,6 +254,17 @@ FAULTS = {
 }
 OTHER_FAULTS = {
     "of each trial": "def pytest_recall_trial(trial):\n    raise ValueError(trial.scenario)\n",
+    "of a section that raises": "def pytest_recall_sections(trials):\n    raise ValueError(len(trials))\n",
+    "no section": "def pytest_recall_sections():\n    return ['x']\n",
+    "a row too short": (
+        "def pytest_recall_sections():\n    return [Section('A', [TextTable('', ('a', 'b'), [('1',)])])]\n"
+    ),
+    "a number for a text": "def pytest_recall_sections():\n    return [Section('A', lines=[1])]\n",
+    "a text for lines": "def pytest_recall_sections():\n    return [Section('A', lines='abc')]\n",
+    "facts without a key": "def pytest_recall_sections():\n    return [Section('A', facts=1)]\n",
+    "facts that are no JSON": "def pytest_recall_sections():\n    return [Section('A', key='a', facts={1, 2})]\n",
+    "no title": "def pytest_recall_sections():\n    return [Section('', lines=['a'])]\n",
+    "one key twice": "def pytest_recall_sections():\n    return [Section('A', key='a'), Section('B', key='a')]\n",
     "of the end": "def pytest_recall_run_end(run, make_folder):\n    (make_folder() / 'no' / 'way').write_text('x')\n",
 }
 

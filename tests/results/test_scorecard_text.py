@@ -243,6 +243,7 @@ def test_json_of_a_whole_run() -> None:
         "datasets": None,
         "baselines": None,
         "measures": None,
+        "extensions": None,
         "judged_by_models": None,
         "judged_rates": [],
         "regraded": None,

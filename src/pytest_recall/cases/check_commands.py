@@ -300,4 +300,6 @@ def schema_of(what: str) -> dict[str, Any]:
 
     kinds: dict[str, Any] = {"cases": list[Case], "rubric": Settings, "dataset": BenchFile}
     schema = TypeAdapter(kinds[what]).json_schema(mode="validation")
+    if what == "dataset":  # Which there are, extensions say.
+        schema["properties"]["dataset"]["enum"] = ["auto", *registry().datasets()]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

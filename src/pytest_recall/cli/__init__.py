@@ -166,7 +166,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if args.command is None:
             parser.print_help()
             return 2
-        code: int = args.run(args)
+        run = getattr(args, "extension_command", None) or args.run
+        code: int = run(args)
         sys.stdout.flush()
     except KeyboardInterrupt:
         print("recall: stopped; files that were written are complete; run the same command again", file=sys.stderr)
@@ -236,4 +237,9 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     elif given[:1] != ["--version"]:
         # The list of all needs none within a group, and a word that is no command may be one of these.
         add_commands(commands, inner=command is not None)
+        from pytest_recall.cli.common import say
+        from pytest_recall.cli.extension_commands import add_extension_commands
+
+        for fault in add_extension_commands(commands, COMMANDS):
+            say(fault)
     return parser

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from pytest_recall.files.wording import cell, grid, markdown_grid, prose
+from pytest_recall.files.wording import cell, grid, markdown_grid, one_line, printable, prose
 
 
 class TextTable(NamedTuple):
@@ -18,6 +18,15 @@ class TextTable(NamedTuple):
     rows: Sequence[tuple[str, ...]]
     texts: int = 1
     """How many of the first columns are texts; all others are numbers."""
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> TextTable:
+        """Return the table that a section has as plain JSON types. Raises KeyError, TypeError or ValueError."""
+        head = _texts("head", plain["head"])
+        rows = tuple(_texts("a row", row) for row in _listed("rows", plain["rows"]))
+        if not head or any(len(row) != len(head) for row in rows):
+            raise ValueError("its rows have not a cell for each name in `head`")
+        return cls(one_line(str(plain["name"])), head, rows, int(plain["texts"]))
 
 
 class Section(NamedTuple):
@@ -38,10 +47,44 @@ class Section(NamedTuple):
     brief: bool = False
     """Whether a terminal shows the first line alone, unless more is asked for."""
 
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON types."""
+        return {**self._asdict(), "tables": [table._asdict() for table in self.tables]}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Section:
+        """Return the section that `to_json` gave, each text in one line. Raises KeyError, TypeError or ValueError."""
+        if not isinstance(plain["title"], str) or not isinstance(plain["key"], str):
+            raise TypeError("its `title` or its `key` is no text")
+        return cls(
+            one_line(plain["title"]),
+            tuple(map(TextTable.from_json, _listed("tables", plain["tables"]))),
+            _texts("notes", plain["notes"]),
+            _texts("lines", plain["lines"]),
+            _texts("snippet", plain["snippet"], printable),
+            plain["key"],
+            plain["facts"],
+            bool(plain["brief"]),
+        )
+
     @property
     def is_shown(self) -> bool:
         """Whether there is anything to show."""
         return bool(self.tables or self.notes or self.lines or self.snippet)
+
+
+def _listed(what: str, values: Any) -> Iterable[Any]:
+    if isinstance(values, str) or not isinstance(values, Sequence):
+        raise TypeError(f"`{what}` is {type(values).__name__}, and no list")
+    return values
+
+
+def _texts(what: str, values: Any, clean: Callable[[str], str] = one_line) -> tuple[str, ...]:
+    texts = tuple(_listed(what, values))
+    for one in texts:
+        if not isinstance(one, str):
+            raise TypeError(f"`{what}` has {type(one).__name__}, and no text")
+    return tuple(map(clean, texts))
 
 
 class Report(NamedTuple):

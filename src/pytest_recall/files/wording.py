@@ -9,9 +9,12 @@ from math import floor, log10
 
 def one_line(text: str, limit: int = 200) -> str:
     """Return `text` as one printable line of at most `limit` characters."""
-    printable = text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
-    line = " ".join(printable.split())
-    return cut(line, limit)
+    return cut(" ".join(printable(text).split()), limit)
+
+
+def printable(text: str) -> str:
+    """Return `text` with a blank for each character that steers a terminal."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 
 
 # What a key, a password or a URL that holds one is written in; a text in a language without blanks is not.

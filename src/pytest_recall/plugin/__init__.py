@@ -496,7 +496,7 @@ class Hooks:
                 refusal.page_of_no_run(session, self.run, sys.exception())
 
     @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_terminal_summary")
-    def pytest_recall_sections(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
+    def pytest_recall_own_failures(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
         """Leave cases that failed to the scorecard, around pytest's own sections."""
         from pytest_recall.files.errors import MissError
 

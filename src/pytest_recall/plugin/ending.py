@@ -44,6 +44,7 @@ from pytest_recall.trials.series import graded
 from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
+    from pytest_recall.files.sections import Section
     from pytest_recall.plugin.cassettes import CassetteManager
     from pytest_recall.plugin.session import Run
     from pytest_recall.results.standing import Standing
@@ -135,6 +136,10 @@ class Ending:
         if red or (run.plan.rubric.blocks != "never" and self._lacks_verdicts(header, stop)):
             self._kinds.add("missed")
         session.exitstatus = code = self._exit_code()
+        sections: tuple[Section, ...] = ()
+        if run.hooks is not None:
+            with self._guarded("the sections of extensions"):
+                sections = tuple(run.hooks.sections(tuple(run.trials)))
         try:
             if run.amended and run.plan.rest is None:
                 run.journal.amend(header)
@@ -143,6 +148,8 @@ class Ending:
                 run.journal.spent(run.money.calls)
             if any(self._let_through):
                 run.journal.let_through(self._let_through)
+            if sections:
+                run.journal.added(sections)
             run.journal.end(code, stop, run.other_failures.failed())
         except OSError as error:
             run.log.problems.append(f"{folder}: the journal was not ended ({error.strerror})")
@@ -162,6 +169,7 @@ class Ending:
                 **(run.before.measures if run.before else {}),
                 **(run.hooks.about if run.hooks else {}),
             },
+            sections=sections,
         )
         self._write_state(folder, self._record)
         self._keep_recordings(folder.name)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from math import isfinite
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_recall.cases.case import NAME_PATTERN
 from pytest_recall.files.errors import RecallError
+from pytest_recall.files.sections import Section
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.plugin.extensions import registry_of
 from pytest_recall.registry import attempt
@@ -90,6 +92,32 @@ class RunHooks:
             for one in self._registry.results(hook, case=self._case_of(trial.case_id), trial=trial):
                 if one.fault:
                     self._note(one.package, f"`{hook}`", one.fault, trials=1)
+
+    def sections(self, trials: Sequence[Trial]) -> list[Section]:
+        """Return what extensions add to the scorecard of a run."""
+        hook, found = "pytest_recall_sections", list[Section]()
+        if not self._registry.implements(hook):
+            return found
+        keys: dict[str, str] = {}
+        for package, listed, fault in self._registry.listed(hook, Section, trials=trials):
+            if fault:
+                self._note(package, f"`{hook}`", fault)
+            for section in () if fault else listed:
+                what = f"the section {one_line(repr(section.title), 60)}"
+                try:
+                    plain = Section.from_json(section.to_json())
+                    json.dumps(plain.facts, allow_nan=False)
+                except (AttributeError, TypeError, ValueError, RecursionError) as error:
+                    self._note(package, what, one_line(str(error), 160))
+                    continue
+                if not section.title or (section.facts is not None and not section.key):
+                    self._note(package, what, "it has no title" if not section.title else "its facts have no `key`")
+                elif section.key in keys:
+                    self._note(package, what, f"{keys[section.key]} has one with the `key` {section.key!r}")
+                else:
+                    keys |= {section.key: package} if section.key else {}
+                    found.append(plain)
+        return found
 
     def ended(self, folder: Path, run: Callable[[], FinishedRun]) -> None:
         """Hand on the run, whose files are in `folder`, once all of them are written."""

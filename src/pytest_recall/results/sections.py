@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from pytest_recall.files.sections import Section, TextTable
+from pytest_recall.files.sections import Section, TextTable, fields
 from pytest_recall.judges import judges_text
 from pytest_recall.results.gates_text import gates_section
 from pytest_recall.results.scorecard import NOT_RUN, Scorecard
@@ -39,6 +39,9 @@ def _sections(record: Record, card: Scorecard) -> Iterator[Section]:
     yield _regraded(card)
     yield _observed(record, card)
     yield _measures(record, card)
+    # Their facts have a field of their own, in which they cannot take the place of ours.
+    yield from (section._replace(key="", facts=None) for section in record.sections)
+    yield Section("", key="extensions", facts=fields(one for one in record.sections if one.key) or None)
     yield cost_section(of_run(record), record.let_through)
 
 

@@ -23,6 +23,7 @@ from pytest_recall.files.disk import check_link, check_pulled, naming, read_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import JOURNAL
 from pytest_recall.files.json_lines import line_problem
+from pytest_recall.files.sections import Section
 from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.record import (
     NOTHING_LET_THROUGH,
@@ -137,6 +138,10 @@ class Journal:
     def measured(self, measures: Mapping[str, str]) -> None:
         """Write what the measures of extensions are, a line each by name. Raises OSError."""
         self._write(_measures(measures))
+
+    def added(self, sections: Iterable[Section]) -> None:
+        """Write what extensions add to the scorecard. Raises OSError."""
+        self._write(_sections(sections))
 
     def spent(self, calls: Iterable[Call]) -> None:
         """Write the calls that belong to no trial. Raises OSError."""
@@ -284,6 +289,7 @@ def read_journal(folder: Path) -> Record:
     told: list[Told] = []
     questions: dict[str, QuestionRecord] = {}
     measures: dict[str, str] = {}
+    sections: tuple[Section, ...] = ()
     texts = read_texts(folder)
     resumed: list[str] = []
     waiver: Waiver | None = None
@@ -311,11 +317,13 @@ def read_journal(folder: Path) -> Record:
                 questions[asked.id] = asked
             elif kind == "measures":
                 measures |= {str(name): str(about) for name, about in record["about"].items()}
+            elif kind == "sections":
+                sections = tuple(map(Section.from_json, record["sections"]))
             elif kind == "amend":
                 header = _header({**record, "kind": "run", "started": first["started"]}, path)
             elif kind == "resume":
                 seconds = None if exit_code is None else seconds  # When a killed run ended is not known.
-                exit_code, stop, waiver, pushed = None, None, None, ""
+                exit_code, stop, waiver, pushed, sections = None, None, None, "", ()
                 resumed.append(str(record["started"]))
                 facts = {key: record[key] for key in ("budget", "ledger", "early")}
                 facts |= {key: record[key] for key in RecordingFacts._fields if key in record}
@@ -338,7 +346,7 @@ def read_journal(folder: Path) -> Record:
     took_all = None if exit_code is None else seconds
     every = Record(header, tuple(trials), exit_code, tuple(calls), stop, took_all, also)
     every = every._replace(told=tuple(told), resumed=tuple(resumed), asked=questions, let_through=let_through)
-    return every._replace(waiver=waiver, pushed=pushed, measures=measures)
+    return every._replace(waiver=waiver, pushed=pushed, measures=measures, sections=sections)
 
 
 def is_cut_off(folder: Path) -> bool:
@@ -362,6 +370,8 @@ def write_journal(folder: Path, record: Record) -> None:
         records.append({"kind": "calls", "calls": [call.to_json() for call in record.calls]})
     if any(record.let_through):
         records.append(_let_through(record.let_through))
+    if record.sections:
+        records.append(_sections(record.sections))
     if record.exit_code is not None:
         records.append(_last(record.exit_code, record.stop, record.seconds, record.also))
     if record.waiver is not None:
@@ -387,6 +397,10 @@ def _let_through(what: LetThrough) -> dict[str, Any]:
 
 def _measures(about: Mapping[str, str]) -> dict[str, Any]:
     return {"kind": "measures", "about": dict(about)}
+
+
+def _sections(sections: Iterable[Section]) -> dict[str, Any]:
+    return {"kind": "sections", "sections": [section.to_json() for section in sections]}
 
 
 def _waived(waiver: Waiver) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 from pytest_recall.files.coerce import typed
+from pytest_recall.files.sections import Section
 from pytest_recall.replay.differences import RequestDifference
 from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.run_stop import RunStop
@@ -467,6 +468,8 @@ class Record(NamedTuple):
     """What was called beside all that, and is in no cost."""
     measures: Mapping[str, str] = {}
     """What the measures of extensions are, in a line each, by name."""
+    sections: tuple[Section, ...] = ()
+    """What extensions add to its scorecard; a run that is joined from shards has none."""
 
     @property
     def is_whole(self) -> bool:
