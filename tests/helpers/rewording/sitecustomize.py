@@ -1,8 +1,11 @@
 """Change each sentence of the package as it is compiled, in each process that has this folder on its PYTHONPATH.
 
 Every blank between two words gets a sign, within a text of three words or more and in an f-string, so that no logic is
-touched and every sentence is. The names of an enumeration are no sentences. What judges say of an answer is data, as
-the answer is, and stays as it is.
+touched and every sentence is. The names of an enumeration are no sentences, and neither is SQL. What judges say of an
+answer is data, as the answer is, and stays as it is.
+
+`REWORDED=1 PYTHONPYCACHEPREFIX=/tmp/reworded PYTHONPATH=tests/helpers/rewording pytest tests/cli` shows which tests
+assert a sentence: these fail. What is compiled has to be apart, and the variable is for processes that tests start.
 """
 
 from __future__ import annotations
