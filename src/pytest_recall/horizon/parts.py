@@ -107,7 +107,7 @@ def parts_of(
     client = tried(lambda: memory_of(settings.memory, kinds, root=settings.root, config=settings.config))
     if client is not None and ready:
         try:
-            client.ready()
+            kinds.call(kinds.kind_of(kinds.parse(client.name)), client.ready)
         except RecallError as error:
             problems.extend(f"memory {client.name}: {message}" for message in error.messages)
     primary = None if settings.judge in (None, LEXICAL) else model(settings.judge or "", "judge", "judge")
