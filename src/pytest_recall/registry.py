@@ -96,11 +96,14 @@ class Registry:
     def each(self, hook: str, arguments_of: Callable[[str], Mapping[str, object]]) -> Iterator[Returned]:
         """Do the same, with arguments of its own for each package."""
         for implementation in getattr(self._manager.hook, hook).get_hookimpls():
-            package = self._package_of(implementation)
-            arguments = arguments_of(package)
-            values = [arguments[name] for name in implementation.argnames]
-            file = getattr(implementation.plugin, "__file__", None) or ""
-            yield Returned(package, *attempt(partial(implementation.function, *values), file))
+            yield self._returned(implementation, arguments_of(self._package_of(implementation)))
+
+    def _returned(self, implementation: pluggy.HookImpl, arguments: Mapping[str, object]) -> Returned:
+        values = [arguments[name] for name in implementation.argnames]
+        file = getattr(implementation.plugin, "__file__", None) or ""
+        return Returned(
+            self._package_of(implementation), *attempt(partial(implementation.function, *values), file)
+        )
 
     def listed(self, hook: str, kind: type, **arguments: object) -> Iterator[Returned]:
         """Yield what each extension lists for a hook: things of a `kind`, as a tuple; anything else is a fault."""
@@ -141,16 +144,16 @@ class Registry:
 
         Raises RecallError for an implementation with a fault: to go on would be to guess what it says.
         """
-        # pluggy calls the last one first.
+        # pluggy calls the one that was registered last first.
         for implementation in reversed(getattr(self._manager.hook, hook).get_hookimpls()):
-            values = [arguments[name] for name in implementation.argnames]
-            returned, why = attempt(partial(implementation.function, *values))
-            if not why and returned is not None and not isinstance(returned, kind):
-                why = f"it returns {type(returned).__name__}, and no {kind.__name__}"
-            if why:
-                raise _faulty(self._package_of(implementation), hook, why)
-            if returned is not None:
-                return returned
+            one = self._returned(implementation, arguments)
+            fault = one.fault
+            if not fault and one.value is not None and not isinstance(one.value, kind):
+                fault = f"it returns {type(one.value).__name__}, and no {kind.__name__}"
+            if fault:
+                raise _faulty(one.package, hook, fault)
+            if one.value is not None:
+                return one.value
         return None
 
     def datasets(self) -> Mapping[str, DatasetLayout]:
@@ -169,22 +172,13 @@ class Registry:
             found[layout.name], homes[layout.name] = layout, package
         return found
 
-    def case_checks(self) -> list[Callable[[Case], Iterator[str]]]:
-        """Return what extensions check each case by: a function that yields what is wrong with it, in sentences.
-
-        It raises RecallError where it has a fault of its own.
-        """
-        implementations = self._manager.hook.pytest_recall_check_case.get_hookimpls()
-        return [partial(self._problems, implementation) for implementation in implementations]
-
-    def _problems(self, implementation: pluggy.HookImpl, case: Case) -> Iterator[str]:
-        returned, why = attempt(partial(implementation.function, *([case] if implementation.argnames else ())))
-        sentences = [returned] if isinstance(returned, str) else () if returned is None else returned
-        if not why and not (isinstance(sentences, list | tuple) and all(isinstance(one, str) for one in sentences)):
-            why = f"it returns {type(returned).__name__}, and no list of sentences"
-        if why:
-            raise _faulty(self._package_of(implementation), "pytest_recall_check_case", why)
-        yield from map(one_line, sentences)
+    def case_problems(self, case: Case) -> Iterator[str]:
+        """Yield what extensions say is wrong with a case. Raises RecallError for one with a fault."""
+        hook = "pytest_recall_check_case"
+        for one in self.listed(hook, str, case=case):
+            if one.fault:
+                raise _faulty(one.package, hook, one.fault)
+            yield from map(one_line, one.value)
 
     def host(self, environ: Mapping[str, str], repo: str | None = None) -> Host | None:
         """Return the code host of a job, or of the repository `repo`; None where no extension knows it."""

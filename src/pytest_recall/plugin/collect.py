@@ -289,7 +289,8 @@ class Checks:
         self._rehearses = not run.plan.files[path].reason
         self._rehearsed: dict[int, dict[str, AnyJudge]] = {}
         self._sentences: set[str] = set()
-        self._of_extensions = registry_of(run.config).case_checks()
+        registry = registry_of(run.config)
+        self._registry = registry if registry.implements("pytest_recall_check_case") else None
 
     def look_at(self, item: CaseItem) -> None:
         """Add what is wrong with a case, its judges and the fixtures that it needs."""
@@ -313,9 +314,9 @@ class Checks:
         if rehearsed:
             for sentence in mistakes(item.case, rehearsed, self._run.plan.rubric.thresholds):
                 self.problems[f"{where}: {sentence}"] = None
-        for check in self._of_extensions:
+        if self._registry is not None:
             try:
-                for sentence in check(item.case):
+                for sentence in self._registry.case_problems(item.case):
                     self.problems[f"{where}: {sentence}"] = None
             except RecallError as error:  # A fault of the check, and not of this case.
                 self.problems[str(error)] = None
