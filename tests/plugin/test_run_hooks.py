@@ -100,19 +100,20 @@ def pytest_recall_measures():
         assert checkout.scorecard()["measures"] is None
 
     def test_a_marked_test_has_no_case(self, pytester: pytest.Pytester) -> None:
-        marked = """\
-import pytest
+        marked = 'import pytest\n\n\n@pytest.mark.recall("m")\ndef test_m():\n    pass\n'
+        source = """\
+from pathlib import Path
 
 
-@pytest.mark.recall("m")
-def test_m(ask):
-    assert ask("one two")
+def pytest_recall_trial(case, trial):
+    with Path(__file__).with_name("log.txt").open("a") as log:
+        log.write(f"{trial.case_id} {case is None} {trial.answer is None}\\n")
 """
-        source = "def pytest_recall_measures():\n    return Measure('none', '', lambda case, trial: case is None)\n"
-        checkout = with_hooks(source.replace("case is None", "float(case is None)")).at(pytester)
+        checkout = with_hooks(source, PASSING).at(pytester)
         (checkout.path / "eval" / "test_m.py").write_text(marked, encoding="utf-8")
         checkout.run("eval")
-        assert measured(checkout)["a"] == {"none": 0}
+        log = (checkout.path / "log.txt").read_text().splitlines()
+        assert sorted(log) == ["a False False", "b False False", "m True True"]
 
     def test_a_resumed_run_measures_what_it_asks(self, pytester: pytest.Pytester) -> None:
         checkout = with_hooks(MEASURES).at(pytester)

@@ -18,4 +18,4 @@ class Measure(NamedTuple):
     about: str
     """What it is, in a line."""
     of: Callable[[Case | None, Trial], float | None]
-    """Returns the number of a trial, which has an answer, or None where there is none. A marked test has no case."""
+    """Returns the number of a trial, which has an answer, or None where there is none."""
