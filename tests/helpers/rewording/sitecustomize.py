@@ -58,7 +58,6 @@ def _reworded(node: ast.Constant, words: re.Pattern[str]) -> ast.expr:
 
 
 def _parsed(source: Any, filename: Any = "<unknown>", *args: Any, **more: Any) -> Any:
-    # pytest parses by itself what it rewrites the assertions of, and a plugin is among that.
     tree = _parse(source, filename, *args, **more)
     name = os.fsdecode(filename)
     return Rewording().visit(tree) if _PACKAGE in name and _JUDGES not in name else tree
@@ -70,4 +69,5 @@ def _source_to_code(self: SourceFileLoader, data: Any, path: Any, **more: Any) -
 
 
 setattr(SourceFileLoader, "source_to_code", _source_to_code)  # noqa: B010
-setattr(ast, "parse", _parsed)  # noqa: B010
+if "REWORDED" in os.environ:  # pytest parses by itself what it rewrites the assertions of, and a plugin is among that.
+    setattr(ast, "parse", _parsed)  # noqa: B010
