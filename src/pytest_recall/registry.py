@@ -101,9 +101,7 @@ class Registry:
     def _returned(self, implementation: pluggy.HookImpl, arguments: Mapping[str, object]) -> Returned:
         values = [arguments[name] for name in implementation.argnames]
         file = getattr(implementation.plugin, "__file__", None) or ""
-        return Returned(
-            self._package_of(implementation), *attempt(partial(implementation.function, *values), file)
-        )
+        return Returned(self._package_of(implementation), *attempt(partial(implementation.function, *values), file))
 
     def listed(self, hook: str, kind: type, **arguments: object) -> Iterator[Returned]:
         """Yield what each extension lists for a hook: things of a `kind`, as a tuple; anything else is a fault."""

@@ -13,6 +13,7 @@ from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.cases.check_commands import schema_of
 from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_file import read_settings
+from pytest_recall.datasets.file import LAYOUTS
 from pytest_recall.datasets.questions import BenchFile
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.errors import RecallError
