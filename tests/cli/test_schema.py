@@ -225,4 +225,4 @@ def test_dataset(tmp_path: Path, dataset: dict[str, Any], good: bool) -> None:
         found: BenchFile | None = read_mapping(path, path.name, BenchFile, "`path: sample`")
     except RecallError:
         found = None
-    assert (found is not None) is good
+    assert (found is not None and found.dataset in ("auto", *LAYOUTS)) is good
