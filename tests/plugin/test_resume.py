@@ -12,6 +12,7 @@ from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.journal import NAME, Journal, is_cut_off, read_journal
 from tests.helpers.kept import after, ran
 from tests.helpers.project import BARE, DAY, ECHOING, WORKERS, Checkout, Project, case, failing, row
+from tests.helpers.repository import Repository
 from tests.helpers.screens import RUN, assert_screen
 from tests.helpers.talking import agent, asking, finished, talking
 from tests.helpers.upstream import Upstream
@@ -74,6 +75,32 @@ def test_the_next_run_says_how_to_go_on_with_one_that_was_killed(pytester: pytes
         assert not is_cut_off(folder)  # It runs.
     assert told in checkout.run("eval").outlines
     assert told not in checkout.run("eval").outlines  # There is a newer one, which has come to its end.
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "changed"),
+    [
+        ("eval/conftest.py", "\n", True),
+        ("notes.txt", "new", True),
+        ("eval/_artifacts/x.txt", "x", False),
+        ("", "", False),
+    ],
+)
+def test_a_checkout_that_has_changed_since_the_run_began_is_said(
+    pytester: pytest.Pytester, path: str, text: str, changed: bool
+) -> None:
+    checkout = ECHOING.with_cases(case("a"), case("b")).with_files({".gitignore": "*.pyc\nasked.txt\n"}).at(pytester)
+    Repository.at(checkout.path).commit()
+    assert checkout.run("eval", "-p", "no:cacheprovider").ret == 0
+    [folder] = checkout.artifacts.runs()
+    first, trial, *_ = (folder / NAME).read_bytes().splitlines(keepends=True)
+    (folder / NAME).write_bytes(first + trial)
+    if path:
+        with (checkout.path / path).open("a", encoding="utf-8") as file:
+            file.write(text)
+    checkout.run("eval", "--recall-resume", "-p", "no:cacheprovider")
+    assert checkout.journal().header.checkout_changed is changed
+    assert checkout.scorecard()["checkout_changed"] is changed
 
 
 class TestKilled:

@@ -196,6 +196,7 @@ def test_json_of_a_whole_run() -> None:
         "state": "ab12",
         "writes_state": True,
         "exit_code": 1,
+        "checkout_changed": False,
         "complete": False,
         "stop": None,
         "shard": None,

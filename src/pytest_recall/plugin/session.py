@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pytest_recall.plugin.progress import Ticker
     from pytest_recall.plugin.recording import Recording
     from pytest_recall.plugin.run_hooks import RunHooks
+    from pytest_recall.runs.checkout import Checkout
     from pytest_recall.trials.record import Record
 
 
@@ -299,6 +300,13 @@ class Run:
             self._begin(case_id for node_id in node_ids if (case_id := self.case_of(node_id)))
             self._announce()
 
+    def _checkout(self) -> Checkout:
+        from pytest_recall.plugin.extensions import job_of
+        from pytest_recall.runs.checkout import checkout_of
+
+        plan, untracked = self.plan, not os.environ.get("CI")
+        return checkout_of(plan.place, plan.base, plan.before.values(), job_of(self.config), untracked=untracked)
+
     def _begin(self, case_ids: Iterable[str]) -> None:
         if not self.runs:
             return
@@ -310,16 +318,25 @@ class Run:
         self.amended = False
         now = clock.now()
         artifacts = self.plan.place.artifacts
-        from pytest_recall.plugin.extensions import job_of
         from pytest_recall.plugin.run_hooks import RunHooks
-        from pytest_recall.runs.checkout import checkout_of
 
         self.hooks = RunHooks(self.config, lambda: self.plan)
 
         try:
             if self._resumed_journal is not None:
-                plan, started = self.plan, now.isoformat(timespec="seconds")
-                self._resumed_journal.resume(started, plan.budget, plan.ledger, plan.early, plan.recording)
+                rest = self.plan.rest
+                assert rest is not None
+                changed = rest.header.checkout_changed or self._checkout().differs_from(rest.header)
+                rest = rest._replace(header=rest.header._replace(checkout_changed=changed))
+                self.plan = plan = replace(self.plan, rest=rest)
+                self._resumed_journal.resume(
+                    now.isoformat(timespec="seconds"),
+                    plan.budget,
+                    plan.ledger,
+                    plan.early,
+                    plan.recording,
+                    checkout_changed=changed,
+                )
                 self.journal = self._resumed_journal
                 self._note_measures()
                 if expected:
@@ -327,14 +344,7 @@ class Run:
                 return
             check_link(self.plan.place.state, self.plan.place.run_files)  # They are written when all has been paid for.
             plan = self.plan
-            checkout = checkout_of(
-                plan.place,
-                plan.base,
-                plan.before.values(),
-                job_of(self.config),
-                untracked=not os.environ.get("CI"),
-            )
-            self.plan = replace(plan, checkout=checkout)
+            self.plan = replace(plan, checkout=self._checkout())
             folder = artifacts.new_run(now)
             self.journal = Journal(folder, self.plan.header(folder.name, now.isoformat(timespec="seconds")))
             self.journal.asked(self.plan.question_records)

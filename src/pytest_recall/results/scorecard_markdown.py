@@ -173,6 +173,7 @@ def notes(header: Header, card: Scorecard) -> list[str]:
         sentences.replays(header, card),
         sentences.orphans(header),
         sentences.moved(header),
+        sentences.other_checkout(header),
         sentences.other_model(header, card),
         sentences.swap(header),
         *sentences.replayed(header),

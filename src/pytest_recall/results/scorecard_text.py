@@ -231,6 +231,7 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "state": header.state,
         "writes_state": header.writes,
         "exit_code": record.exit_code,
+        "checkout_changed": header.checkout_changed,
         "complete": record.exit_code is not None and not card.not_run and not header.lost,
         "stop": None if record.stop is None else record.stop.to_json(),
         "shard": header.shard or None,

@@ -350,6 +350,13 @@ def swap(header: Header) -> str:
     return f"{plural(header.swapped, 'case')} last tested with another model than {header.model}: {done}."
 
 
+def other_checkout(header: Header) -> str:
+    """Return that the run was resumed in another state of the checkout, or nothing."""
+    if not header.checkout_changed:
+        return ""
+    return "warning: the checkout had changed when this run was resumed, so that its verdicts may be of two versions"
+
+
 def other_model(header: Header, card: Scorecard) -> str:
     """Return that other models replied than the one that was asked for, or nothing."""
     replied = joined(card.models)

@@ -17,6 +17,7 @@ from pytest_recall.schedule.run_file import SUFFIX, runs_not_held
 from pytest_recall.schedule.state import committed_state, day_of, is_remembered
 from pytest_recall.schedule.state_file import parse_state
 from pytest_recall.schedule.suspects import is_pull_request, last_commit
+from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import Row
 
 
@@ -28,6 +29,11 @@ class Checkout(NamedTuple):
     uncommitted: str | None = None
     commits: int = 0
     in_history: tuple[str, ...] = ()
+
+    def differs_from(self, header: Header) -> bool:
+        """Whether the run of `header` began at another commit, or with other edits; not where git did not say."""
+        known = self.commit and header.commit and None not in (self.uncommitted, header.uncommitted)
+        return bool(known) and (self.commit, self.uncommitted) != (header.commit, header.uncommitted)
 
 
 UNKNOWN = Checkout()

@@ -99,10 +99,21 @@ class Journal:
         return journal
 
     def resume(
-        self, started: str, budget: float | None, ledger: str, early: str, recording: RecordingFacts = RECORDS_NOTHING
+        self,
+        started: str,
+        budget: float | None,
+        ledger: str,
+        early: str,
+        recording: RecordingFacts = RECORDS_NOTHING,
+        *,
+        checkout_changed: bool = False,
     ) -> None:
-        """Write that the run goes on: its budget, the files beside the journal, how it records. Raises OSError."""
+        """Write that the run goes on: its budget, the files beside the journal, how it records.
+
+        Also whether the checkout has changed since it began. Raises OSError.
+        """
         facts = {"budget": budget, "ledger": ledger, "early": early, **recording._asdict()}
+        facts |= {"checkout_changed": True} if checkout_changed else {}
         self._write({"kind": "resume", "started": started, **facts})
 
     @property
@@ -326,7 +337,7 @@ def read_journal(folder: Path) -> Record:
                 exit_code, stop, waiver, pushed, sections = None, None, None, "", ()
                 resumed.append(str(record["started"]))
                 facts = {key: record[key] for key in ("budget", "ledger", "early")}
-                facts |= {key: record[key] for key in RecordingFacts._fields if key in record}
+                facts |= {key: record[key] for key in (*RecordingFacts._fields, "checkout_changed") if key in record}
                 header = header and header._replace(**typed(Header, facts))
             elif kind == "waiver":
                 waiver = Waiver(**typed(Waiver, record))

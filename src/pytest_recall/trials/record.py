@@ -270,6 +270,8 @@ class Header(NamedTuple):
     """That of git; empty where there is no repository, or no branch with a name."""
     uncommitted: str | None = None
     """A digest of the edits that no commit has; empty for none, and None where that is not known."""
+    checkout_changed: bool = False
+    """Whether the commit, or the edits, were others as the run was resumed, as far as git knows."""
     commits: int = 0
     """How many commits the checkout has that its base has not."""
     in_history: tuple[str, ...] = ()
