@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -208,16 +207,19 @@ def test_the_core_names_no_extension() -> None:
 
 
 def test_the_public_interface_lists_its_names_and_each_is_documented() -> None:
-    """Beside what is listed there is nothing, so that a stranger sees what may be relied on."""
-    listed = set(ext.__all__)
-    public = {
-        name
-        for name, value in vars(ext).items()
-        if not (name.startswith("_") or isinstance(value, ModuleType) or name == "annotations")
+    """What resolves at run time is what type checkers see, and what is listed, so that a stranger may rely on it."""
+    checked = {
+        alias.asname or alias.name: getattr(import_module(node.module), alias.name)
+        for node in ast.walk(ast.parse((PACKAGE / "ext.py").read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("pytest_recall.")
+        for alias in node.names
     }
-    assert public == listed
-    classes = [value for name in listed if isinstance(value := getattr(ext, name), type)]
+    assert {*checked, "hookimpl"} == set(ext.__all__)
+    assert [name for name, value in checked.items() if getattr(ext, name) is not value] == []
+    classes = [value for value in checked.values() if isinstance(value, type)]
     assert [one.__name__ for one in classes if not (one.__doc__ or "").strip()] == []
+    with pytest.raises(AttributeError, match=r"module 'pytest_recall.ext' has no attribute 'Nothing'"):
+        _ = ext.Nothing  # type: ignore[attr-defined]
 
 
 def test_nobody_imports_through_the_front_door() -> None:

@@ -8,7 +8,8 @@ from contextlib import closing
 
 import pytest
 
-from pytest_recall.extensions.hosts import github, gitlab
+from pytest_recall.extensions.hosts import github_client as github
+from pytest_recall.extensions.hosts import gitlab_client as gitlab
 from pytest_recall.files.errors import RecallError
 from pytest_recall.forge import post
 from pytest_recall.forge.client import RefusedError

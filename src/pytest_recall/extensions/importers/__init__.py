@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from pytest_recall.ext import Importer, hookimpl
+from typing import TYPE_CHECKING
+
+from pytest_recall.ext import hookimpl
+
+if TYPE_CHECKING:
+    from pytest_recall.ext import Importer
 
 
 @hookimpl
 def pytest_recall_importers() -> list[Importer]:
     """Return one importer for each tool."""
+    from pytest_recall.ext import Importer
     from pytest_recall.extensions.importers import deepeval, inspect_ai, promptfoo
 
     return [

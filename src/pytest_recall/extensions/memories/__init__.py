@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from pytest_recall.ext import MemoryKind, hookimpl
+from typing import TYPE_CHECKING
+
+from pytest_recall.ext import hookimpl
+
+if TYPE_CHECKING:
+    from pytest_recall.ext import MemoryKind
 
 
 @hookimpl
