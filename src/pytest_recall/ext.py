@@ -198,11 +198,12 @@ _HOMES = {
 hookimpl = pluggy.HookimplMarker("pytest")
 """Marks a function as the implementation of a hook."""
 
+if not TYPE_CHECKING:  # Else type checkers would let a misspelt name pass.
 
-def __getattr__(name: str) -> object:
-    # Every run and most commands load the extensions, each of which uses a few names.
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, _, original = _HOMES[name].partition(":")
-    value = globals()[name] = getattr(import_module(f"pytest_recall.{module}"), original or name)
-    return value
+    def __getattr__(name: str) -> object:
+        # Every run and most commands load the extensions, each of which uses a few names.
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module, _, original = _HOMES[name].partition(":")
+        value = globals()[name] = getattr(import_module(f"pytest_recall.{module}"), original or name)
+        return value
