@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, partial
@@ -101,21 +102,13 @@ class Registry:
     def _returned(self, implementation: pluggy.HookImpl, arguments: Mapping[str, object]) -> Returned:
         values = [arguments[name] for name in implementation.argnames]
         file = getattr(implementation.plugin, "__file__", None) or ""
-        return Returned(self._package_of(implementation), *attempt(partial(implementation.function, *values), file))
+        value, fault = attempt(partial(implementation.function, *values), file)
+        return Returned(self._package_of(implementation), value, _without_secrets(fault) if fault else "")
 
     def listed(self, hook: str, kind: type, **arguments: object) -> Iterator[Returned]:
         """Yield what each extension lists for a hook: things of a `kind`, as a tuple; anything else is a fault."""
         for one in self.results(hook, **arguments):
-            if one.fault:
-                yield one
-                continue
-            listed = () if one.value is None else (one.value,) if isinstance(one.value, kind) else one.value
-            if not isinstance(listed, Iterable):
-                yield Returned(one.package, (), f"it returns {type(listed).__name__}, and no list of {kind.__name__}")
-                continue
-            things, fault = attempt(partial(tuple, listed))
-            others = [type(thing).__name__ for thing in things or () if not isinstance(thing, kind)]
-            yield Returned(one.package, things, f"it lists {others[0]}, and no {kind.__name__}" if others else fault)
+            yield _as_listed(one, kind)
 
     def things(self, hook: str, kind: type[T], *, strict: bool = False) -> list[tuple[str, T]]:
         """Return what all extensions list for a hook, each thing with its package.
@@ -170,19 +163,24 @@ class Registry:
             found[layout.name], homes[layout.name] = layout, package
         return found
 
-    def case_problems(self, case: Case) -> Iterator[str]:
-        """Yield what extensions say is wrong with a case. Raises RecallError for one with a fault."""
-        hook = "pytest_recall_check_case"
-        for one in self.listed(hook, str, case=case):
+    def case_problems(self, case: Case, caller: pluggy.HookCaller) -> Iterator[str]:
+        """Yield what extensions say is wrong with a case, of those that its hook `caller` knows.
+
+        Raises RecallError for one with a fault.
+        """
+        for implementation in caller.get_hookimpls():
+            one = _as_listed(self._returned(implementation, {"case": case}), str)
             if one.fault:
-                raise _faulty(one.package, hook, one.fault)
+                raise _faulty(one.package, caller.name, one.fault)
             yield from map(one_line, one.value)
 
     def host(self, environ: Mapping[str, str], repo: str | None = None) -> Host | None:
         """Return the code host of a job, or of the repository `repo`; None where no extension knows it."""
-        from pytest_recall.forge.host import Host
+        from pytest_recall.forge.host import Host, field_fault
 
         host: Host | None = self.first("pytest_recall_host", Host, environ=environ, repo=repo)
+        if host is not None and (fault := field_fault(host)):
+            raise RecallError(f"`pytest_recall_host` has a fault ({fault}); correct the extension")
         return host
 
     def memories(self) -> MemoryKinds:
@@ -218,6 +216,25 @@ class Registry:
             return package
         file = getattr(implementation.plugin, "__file__", None)
         return relative(Path(file), Path.cwd()) if file else implementation.plugin_name
+
+
+def _as_listed(one: Returned, kind: type) -> Returned:
+    """Return what an extension lists: things of a `kind`, as a tuple; anything else is a fault."""
+    if one.fault:
+        return one
+    listed = () if one.value is None else (one.value,) if isinstance(one.value, kind) else one.value
+    if not isinstance(listed, Iterable):
+        return Returned(one.package, (), f"it returns {type(listed).__name__}, and no list of {kind.__name__}")
+    things, fault = attempt(partial(tuple, listed))
+    others = [type(thing).__name__ for thing in things or () if not isinstance(thing, kind)]
+    return Returned(one.package, things, f"it lists {others[0]}, and no {kind.__name__}" if others else fault)
+
+
+def _without_secrets(text: str) -> str:
+    """Return what an extension has raised without the values of variables that hold keys."""
+    from pytest_recall.cases.settings import DEFAULT_SETTINGS
+
+    return DEFAULT_SETTINGS.redactor(os.environ).redacted(text)
 
 
 def _faulty(package: str, hook: str, why: str) -> RecallError:

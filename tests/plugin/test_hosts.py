@@ -69,3 +69,17 @@ def test_a_fault_ends_the_run_before_a_case_is_asked(pytester: pytest.Pytester, 
     assert "conftest" in line
     assert fault in line
     assert not checkout.asked()
+
+
+@pytest.mark.parametrize(
+    "job",
+    ["summary='a.md'", "base_refs='main'", "base_refs=(1,)", "fault=5", "number=True", "number='12'", "number=-3"],
+)
+def test_a_field_of_another_type_is_named(pytester: pytest.Pytester, job: str) -> None:
+    result = having(f"return Host(name='Mine', job=Job({job}))").at(pytester).run("eval")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert any(f"`{job.partition('=')[0]}` of its Job" in line for line in result.errlines), result.errlines
+
+
+def test_a_host_without_a_job_is_refused(pytester: pytest.Pytester) -> None:
+    assert having("return Host(name='Mine', job=None)").at(pytester).run("eval").ret == pytest.ExitCode.USAGE_ERROR

@@ -296,3 +296,97 @@ def test_what_nothing_implements_is_not_called(pytester: pytest.Pytester) -> Non
     checkout.run("eval")
     assert checkout.journal().measures == {}
     assert "custom_measures" not in (checkout.artifacts.runs()[-1] / "trials.jsonl").read_text(encoding="utf-8")
+
+
+SECRET = "supersecretvalue12345"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "def pytest_recall_measures():\n    return [Measure('m', SECRET, lambda case, trial: 1)]",
+        "def pytest_recall_measures():\n    return [Measure(SECRET, 'a', lambda case, trial: 1)]",
+        "def pytest_recall_sections(trials):\n    return [Section(SECRET, lines=[SECRET], key='k', facts={SECRET: SECRET})]",
+        "def pytest_recall_trial(case, trial):\n    raise OSError(SECRET)",
+        "def pytest_recall_run_end(run):\n    raise OSError(SECRET)",
+        "def pytest_recall_check_case(case):\n    return SECRET",
+        "def pytest_recall_host(environ, repo):\n    raise OSError(SECRET)",
+    ],
+)
+def test_the_value_of_a_key_is_written_nowhere(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, body: str
+) -> None:
+    monkeypatch.setenv("DEMO_API_KEY", SECRET)
+    head = "import os\n\nfrom pytest_recall.ext import Measure, Section\n\nSECRET = os.environ['DEMO_API_KEY']\n"
+    source = f"{head}\n\n{body}\n"
+    checkout = ECHOING.with_cases(case("a")).with_files({"conftest.py": source}).at(pytester)
+    result = checkout.run("eval")
+    assert SECRET not in "\n".join([*result.outlines, *result.errlines])
+    written = [path for path in checkout.path.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+    assert written == []
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        "Measure('m', 'a', lambda case, trial: 1.7e308)",
+        "Measure('m', None, lambda case, trial: 1)",
+        "Measure('m\\n', 'a', lambda case, trial: 1)",
+        "Measure('x' * 300, 'a', lambda case, trial: 1)",
+    ],
+)
+def test_a_measure_with_a_fault_fails_no_run(pytester: pytest.Pytester, measure: str) -> None:
+    source = f"from pytest_recall.ext import Measure\n\n\ndef pytest_recall_measures():\n    return [{measure}]\n"
+    checkout = ECHOING.with_cases(case("a")).with_files({"conftest.py": source}).at(pytester)
+    assert checkout.run("eval").ret == 0
+    assert checkout.scorecard()["measures"] is None
+
+
+def test_numbers_of_other_types_are_numbers(pytester: pytest.Pytester) -> None:
+    source = (
+        "from fractions import Fraction\n\nfrom pytest_recall.ext import Measure\n\n\n"
+        "def pytest_recall_measures():\n    return [Measure('half', 'a', lambda case, trial: Fraction(1, 2))]\n"
+    )
+    checkout = ECHOING.with_cases(case("a")).with_files({"conftest.py": source}).at(pytester)
+    assert checkout.run("eval").ret == 0
+    assert checkout.scorecard()["measures"]["half"]["mean"] == 0.5
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "def pytest_recall_sections(trials):\n    raise KeyboardInterrupt",
+        "def pytest_recall_run_end(run):\n    raise KeyboardInterrupt",
+    ],
+)
+def test_an_interrupt_in_a_hook_of_the_end_leaves_the_run_written(pytester: pytest.Pytester, body: str) -> None:
+    checkout = ECHOING.with_cases(case("a")).with_files({"conftest.py": body + "\n"}).at(pytester)
+    result = checkout.run_apart("eval")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert checkout.journal().exit_code is not None
+    assert checkout.boxes() == {"a": 1}
+    assert checkout.scorecard()["counts"] == {"passed": 1}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "def pytest_recall_trial(case, trial):\n    yield 1",
+        "async def pytest_recall_run_end(run):\n    pass",
+    ],
+)
+def test_what_is_only_made_and_not_run_is_a_fault(pytester: pytest.Pytester, body: str) -> None:
+    checkout = ECHOING.with_cases(case("a")).with_files({"conftest.py": body + "\n"}).at(pytester)
+    result = checkout.run("eval", "-W", "ignore")
+    assert any("has a fault" in line and "has to return nothing" in line for line in result.outlines), result.outlines
+
+
+def test_what_a_hook_changes_in_a_trial_is_a_fault_of_it(pytester: pytest.Pytester) -> None:
+    source = (
+        "from pytest_recall.ext import Measure\n\n\n"
+        "def pytest_recall_measures():\n    return [Measure('one', 'a', lambda case, trial: 1)]\n\n\n"
+        "def pytest_recall_trial(case, trial):\n    trial.custom_measures['y'] = 'nonsense'\n"
+    )
+    checkout = ECHOING.with_cases(case("a")).with_files({"conftest.py": source}).at(pytester)
+    assert checkout.run("eval").ret == 0
+    assert list(checkout.scorecard()["measures"]) == ["one"]

@@ -202,6 +202,9 @@ def test_runs_with_and_without_workers_agree_on_state_and_scorecard(
     assert [failed["id"] for failed in card.pop("failed")] == ["b", "d"]
     assert card == {
         "version": 1,
+        "checkout_changed": False,
+        "extensions": None,
+        "measures": None,
         "mode": "pr",
         "date": "2026-03-10",
         "seed": "2026-03-10",

@@ -163,10 +163,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         given = sys.argv[1:] if argv is None else argv
         parser = _parser(given)
         args = parser.parse_args(given)
-        if args.command is None:
+        run = getattr(args, "_recall_run", None)
+        if run is None and args.command is None:
             parser.print_help()
             return 2
-        run = getattr(args, "extension_command", None) or args.run
+        run = run or args.run
         code: int = run(args)
         sys.stdout.flush()
     except KeyboardInterrupt:

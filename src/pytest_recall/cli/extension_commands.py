@@ -6,7 +6,7 @@ import argparse
 import re
 from collections.abc import Collection
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from pytest_recall.cli.arguments import Parser
 from pytest_recall.files.errors import RecallError, fault_text
@@ -16,6 +16,8 @@ from pytest_recall.registry import attempt, registry
 
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 HOOK = "pytest_recall_commands"
+RUN = "_recall_run"
+"""Where a parsed command line has the command of an extension, apart from what its arguments may be called."""
 
 
 def add_extension_commands(commands: Any, names: Collection[str]) -> list[str]:
@@ -44,23 +46,30 @@ def _fault_of(command: Subcommand, homes: dict[str, str]) -> str:
 def _add(commands: Any, package: str, command: Subcommand) -> str:
     """Add a command, and return why that cannot be done; empty where it was."""
     arguments = Parser(add_help=False)
-    _, fault = attempt(partial(command.add_arguments, arguments))
-    if fault:
-        return fault
+    arguments.error = _refuse  # type: ignore[method-assign]
+    # Its help is formatted once here, since a text of it may have a fault.
+    _, fault = attempt(lambda: (command.add_arguments(arguments), arguments.format_help()))
+    if fault or not callable(command.run):
+        return fault or f"its `run` is {type(command.run).__name__}"
     about = one_line(str(command.help))
     # What has a fault is not added: a parser cannot be taken back.
     parser = commands.add_parser(
         command.name, help=about.replace("%", "%%"), description=about, parents=[arguments], conflict_handler="resolve"
     )
-    parser.set_defaults(extension_command=partial(_run, package, command))
+    parser.set_defaults(**{RUN: partial(_run, package, command)})
     return ""
+
+
+def _refuse(message: str) -> NoReturn:
+    raise ValueError(message)
 
 
 def _run(package: str, command: Subcommand, args: argparse.Namespace) -> int:
     """Run a command. Raises RecallError for one with a fault."""
     try:
         code: Any = command.run(args)
-        fault = "" if type(code) is int else f"it returns {type(code).__name__}, and no exit code"
+        shown = code if type(code) is int else type(code).__name__
+        fault = "" if type(code) is int and 0 <= code < 256 else f"it returns {shown}, and no exit code"
     except (KeyboardInterrupt, RecallError, BrokenPipeError):
         raise
     except BaseException as error:

@@ -267,7 +267,7 @@ def status(args: argparse.Namespace) -> int:
 
 def _host(args: argparse.Namespace) -> Host:
     """Return the host of the job, or of the repository that is named. Raises RecallError if it cannot be written to."""
-    host = registry().host(os.environ, args.repo)
+    host = registry().host(os.environ, args.repo or None)
     if args.repo and host is None:
         raise RecallError(f"--repo: {args.repo!r} is not of the form owner/name; correct it")
     if host is None or not host.repo:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from types import UnionType
+from typing import NamedTuple, Protocol, get_args, get_origin, get_type_hints, runtime_checkable
 
 from pytest_recall.runs.job import Job
 
@@ -124,3 +125,21 @@ class Host:
     connect: Callable[[float], HostClient] | None = None
     """Makes a client, which waits at the most so many seconds for the limits of the API; None where nothing can be
     written."""
+
+
+def field_fault(host: Host) -> str:
+    """Return which field of a host or of its job is of another type than it has to be; empty where none is."""
+    if host.connect is not None and not callable(host.connect):
+        return "`connect` of its Host cannot be called"
+    for record in (host, host.job):
+        for name, hint in get_type_hints(type(record)).items():
+            value = getattr(record, name)
+            kinds = tuple(
+                get_origin(one) or one for one in (get_args(hint) if isinstance(hint, UnionType) else (hint,))
+            )
+            is_right = name == "connect" or (
+                isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
+            )
+            if not is_right or (tuple in kinds and not all(isinstance(one, str) for one in value)):
+                return f"`{name}` of its {type(record).__name__} is {type(value).__name__}"
+    return "" if host.job.number is None or host.job.number > 0 else f"`number` of its Job is {host.job.number}"

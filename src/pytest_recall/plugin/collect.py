@@ -291,6 +291,7 @@ class Checks:
         self._sentences: set[str] = set()
         registry = registry_of(run.config)
         self._registry = registry if registry.implements("pytest_recall_check_case") else None
+        self._redacted = run.plan.rubric.redactor(os.environ).redacted if self._registry else str
 
     def look_at(self, item: CaseItem) -> None:
         """Add what is wrong with a case, its judges and the fixtures that it needs."""
@@ -316,8 +317,9 @@ class Checks:
                 self.problems[f"{where}: {sentence}"] = None
         if self._registry is not None:
             try:
-                for sentence in self._registry.case_problems(item.case):
-                    self.problems[f"{where}: {sentence}"] = None
+                # A conftest file has its say on the cases below its folder alone.
+                for sentence in self._registry.case_problems(item.case, item.ihook.pytest_recall_check_case):
+                    self.problems[f"{where}: {self._redacted(sentence)}"] = None
             except RecallError as error:  # A fault of the check, and not of this case.
                 self.problems[str(error)] = None
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property, partial
 from math import isfinite
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_recall.cases.case import NAME_PATTERN
@@ -28,6 +32,12 @@ if TYPE_CHECKING:
     from pytest_recall.trials.trial import Trial
 
 
+MAX_NAME = 100
+"""Characters of a measure's name."""
+LARGEST = 1e100
+"""The largest number of a measure, far below what squares and sums of it would overflow at."""
+
+
 class HookFault(NamedTuple):
     """What is wrong with an extension, the first time, and how many trials it concerns; 0 where it is none."""
 
@@ -44,7 +54,7 @@ class RunHooks:
         self._cases: dict[str, Case] = {}
         self._faults: dict[tuple[str, str], HookFault] = {}
         self._measures = dict(sorted(self._listed_measures().items()))
-        self.about = {name: one_line(measure.about) for name, (_, measure) in self._measures.items()}
+        self.about = {name: self._redacted(one_line(measure.about)) for name, (_, measure) in self._measures.items()}
         """What each measure is, by its name."""
         self._follows = self._registry.implements("pytest_recall_trial")
         self.concern_trials = bool(self._measures) or self._follows
@@ -58,9 +68,11 @@ class RunHooks:
             if fault:
                 self._note(package, f"`{hook}`", fault)
             for measure in () if fault else listed:
-                name = str(measure.name)
-                if not re.match(NAME_PATTERN, name):
-                    self._note(package, f"the measure {one_line(repr(name), 60)}", "its name is no word")
+                name = measure.name if isinstance(measure.name, str) else ""
+                if not re.fullmatch(NAME_PATTERN, name) or len(name) > MAX_NAME or self._redacted(name) != name:
+                    self._note(package, f"the measure {one_line(repr(measure.name), 60)}", "its name is no word")
+                elif not isinstance(measure.about, str):
+                    self._note(package, f"the measure `{name}`", f"its `about` is {type(measure.about).__name__}")
                 elif not callable(measure.of):
                     self._note(package, f"the measure `{name}`", f"its `of` is {type(measure.of).__name__}")
                 elif name in found:
@@ -89,9 +101,11 @@ class RunHooks:
         """Hand on a trial that stands in the journal."""
         if self._follows:
             hook = "pytest_recall_trial"
-            for one in self._registry.results(hook, case=self._case_of(trial.case_id), trial=trial):
-                if one.fault:
-                    self._note(one.package, f"`{hook}`", one.fault, trials=1)
+            # What a hook changes in the mapping would be in the scorecard.
+            handed = trial._replace(custom_measures=MappingProxyType(trial.custom_measures))
+            for one in self._registry.results(hook, case=self._case_of(trial.case_id), trial=handed):
+                if fault := one.fault or _result_fault(one.value):
+                    self._note(one.package, f"`{hook}`", fault, trials=1)
 
     def sections(self, trials: Sequence[Trial]) -> list[Section]:
         """Return what extensions add to the scorecard of a run."""
@@ -99,36 +113,66 @@ class RunHooks:
         if not self._registry.implements(hook):
             return found
         keys: dict[str, str] = {}
-        for package, listed, fault in self._registry.listed(hook, Section, trials=trials):
-            if fault:
-                self._note(package, f"`{hook}`", fault)
-            for section in () if fault else listed:
-                what = f"the section {one_line(repr(section.title), 60)}"
-                try:
-                    plain = Section.from_json(section.to_json())
-                    json.dumps(plain.facts, allow_nan=False)
-                except (AttributeError, TypeError, ValueError, RecursionError) as error:
-                    self._note(package, what, one_line(str(error), 160))
-                    continue
-                if not section.title or (section.facts is not None and not section.key):
-                    self._note(package, what, "it has no title" if not section.title else "its facts have no `key`")
-                elif section.key in keys:
-                    self._note(package, what, f"{keys[section.key]} has one with the `key` {section.key!r}")
-                else:
-                    keys |= {section.key: package} if section.key else {}
-                    found.append(plain)
+        with self._interruptible(hook):
+            for package, listed, fault in self._registry.listed(hook, Section, trials=trials):
+                if fault:
+                    self._note(package, f"`{hook}`", fault)
+                for section in () if fault else listed:
+                    what = f"the section {one_line(repr(section.title), 60)}"
+                    try:
+                        plain = self._plain(section)
+                    except Exception as error:  # A class of its own may raise anything.
+                        self._note(package, what, one_line(str(error), 160))
+                        continue
+                    if not plain.title or (plain.facts is not None and not plain.key):
+                        self._note(package, what, "it has no title" if not plain.title else "its facts have no `key`")
+                    elif plain.key in keys:
+                        self._note(package, what, f"{keys[plain.key]} has one with the `key` {plain.key!r}")
+                    else:
+                        keys |= {plain.key: package} if plain.key else {}
+                        found.append(plain)
         return found
+
+    def _plain(self, section: Section) -> Section:
+        """Return a section as the journal has it, without secrets. Raises what facts raise that are no JSON."""
+        plain = Section.from_json(_mapped(section.to_json(), self._redacted))
+        json.dumps(plain.facts, allow_nan=False, ensure_ascii=False).encode()
+        return plain
+
+    @contextmanager
+    def _interruptible(self, hook: str) -> Iterator[None]:
+        """Have a Ctrl-C end a hook that is called while the run is written, which it must not end."""
+        main = threading.current_thread() is threading.main_thread()
+        before = signal.getsignal(signal.SIGINT) if main else None
+        if callable(before):
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        interrupted = False
+        try:
+            yield
+        except KeyboardInterrupt:
+            interrupted = True
+            self._note("this environment", f"`{hook}`", "it was interrupted")
+        finally:
+            if callable(before):
+                signal.signal(signal.SIGINT, before)
+        if interrupted and callable(before):
+            signal.raise_signal(signal.SIGINT)  # Who holds it back takes note of it.
+
+    @cached_property
+    def _redacted(self) -> Callable[[str], str]:
+        return self._plan().rubric.redactor(os.environ).redacted
 
     def ended(self, folder: Path, run: Callable[[], FinishedRun]) -> None:
         """Hand on the run, whose files are in `folder`, once all of them are written."""
         hook = "pytest_recall_run_end"
         if self._registry.implements(hook):
             finished = run()
-            for one in self._registry.each(
-                hook, lambda package: {"run": finished, "make_folder": partial(_made, folder, package)}
-            ):
-                if one.fault:
-                    self._note(one.package, f"`{hook}`", one.fault)
+            with self._interruptible(hook):
+                for one in self._registry.each(
+                    hook, lambda package: {"run": finished, "make_folder": partial(_made, folder, package)}
+                ):
+                    if fault := one.fault or _result_fault(one.value):
+                        self._note(one.package, f"`{hook}`", fault)
 
     def faults(self) -> list[str]:
         """Return what is wrong with extensions, a sentence each."""
@@ -139,7 +183,8 @@ class RunHooks:
         return lines
 
     def _note(self, package: str, what: str, fault: str, trials: int = 0) -> None:
-        first, count = self._faults.get((package, what), HookFault(fault, 0))
+        what = self._redacted(what)
+        first, count = self._faults.get((package, what), HookFault(self._redacted(fault), 0))
         self._faults[package, what] = HookFault(first, count + trials)
 
     def _case_of(self, case_id: str) -> Case | None:
@@ -165,9 +210,26 @@ def _number_fault(value: Any) -> str:
     """Return why a value is no number that can be averaged; empty for one that is, and for None."""
     if value is None:
         return ""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return f"it returns {type(value).__name__}, and no number"
     try:
-        return "" if isfinite(value) else f"it returns {value}, and no number"
+        number = float(value) if not isinstance(value, bool | str | bytes) else None
     except OverflowError:
         return "it returns a number that is too large"
+    except Exception:  # Of a type of others.
+        number = None
+    if number is None or not isfinite(number):
+        return f"it returns {one_line(str(value), 40) if number is not None else type(value).__name__}, and no number"
+    return "" if abs(number) <= LARGEST else "it returns a number that is too large"
+
+
+def _result_fault(value: object) -> str:
+    """Return what is wrong with what a hook returns that has no result: a generator, or a coroutine, has not run."""
+    return "" if value is None else f"it returns {type(value).__name__}, and has to return nothing"
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    """Return plain JSON with each text in it changed."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {change(key) if isinstance(key, str) else key: _mapped(one, change) for key, one in value.items()}
+    return [_mapped(one, change) for one in value] if isinstance(value, list | tuple) else value
