@@ -306,7 +306,7 @@ SECRET = "supersecretvalue12345"
     [
         "def pytest_recall_measures():\n    return [Measure('m', SECRET, lambda case, trial: 1)]",
         "def pytest_recall_measures():\n    return [Measure(SECRET, 'a', lambda case, trial: 1)]",
-        "def pytest_recall_sections(trials):\n    return [Section(SECRET, lines=[SECRET], key='k', facts={SECRET: SECRET})]",
+        "def pytest_recall_sections(trials):\n    return [Section(SECRET, [], [SECRET], key='k', facts={'k': SECRET})]",
         "def pytest_recall_trial(case, trial):\n    raise OSError(SECRET)",
         "def pytest_recall_run_end(run):\n    raise OSError(SECRET)",
         "def pytest_recall_check_case(case):\n    return SECRET",

@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from math import isfinite
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_recall.cases.case import NAME_PATTERN
@@ -21,6 +20,7 @@ from pytest_recall.files.sections import Section
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.plugin.extensions import registry_of
 from pytest_recall.registry import attempt
+from pytest_recall.trials.execution import read_only
 from pytest_recall.trials.measure import Measure
 
 if TYPE_CHECKING:
@@ -101,9 +101,8 @@ class RunHooks:
         """Hand on a trial that stands in the journal."""
         if self._follows:
             hook = "pytest_recall_trial"
-            # What a hook changes in the mapping would be in the scorecard.
-            handed = trial._replace(custom_measures=MappingProxyType(trial.custom_measures))
-            for one in self._registry.results(hook, case=self._case_of(trial.case_id), trial=handed):
+            shown = read_only(trial)
+            for one in self._registry.results(hook, case=self._case_of(trial.case_id), trial=shown):
                 if fault := one.fault or _result_fault(one.value):
                     self._note(one.package, f"`{hook}`", fault, trials=1)
 

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from decimal import Decimal
 from numbers import Real
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_recall.cases.case import Case, JudgeCall
@@ -202,6 +203,11 @@ def make_trial(
         **calls._asdict(),
         **run._asdict(),
     )
+
+
+def read_only(trial: Trial) -> Trial:
+    """Return a trial for code of others, whose measures it cannot change: the scorecard would have the change."""
+    return trial._replace(custom_measures=MappingProxyType(trial.custom_measures))
 
 
 def in_run(trial: Trial, run: RunFacts) -> Trial:
