@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from pytest_recall.cli import main
 from pytest_recall.datasets.dataset import Conversation, Sample
-from pytest_recall.datasets.file import LAYOUTS, Dataset, DatasetLayout, Reader
+from pytest_recall.datasets.file import LAYOUTS, Dataset, DatasetLayout, Reader, check_selected
 from pytest_recall.files.errors import RecallError
 
 TALK = Conversation("talk", ())
@@ -74,5 +75,18 @@ def test_a_read_with_a_fault_is_named_with_file_row_and_line(tmp_path: Path, rea
 def test_what_a_read_refuses_itself_is_said_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "f.jsonl"
     path.write_text("{}\n", encoding="utf-8")
-    with pytest.raises(RecallError, match="^f.jsonl: row 1: "):
+    with pytest.raises(RecallError, match=r"^f.jsonl: row 1: "):
         list(Dataset(path, "f.jsonl", LAYOUTS["dmr"]).samples())
+
+
+@pytest.mark.parametrize("name", ["", "lokomo"])
+def test_a_name_that_is_no_dataset_is_refused_before_anything_is_read(name: str) -> None:
+    with pytest.raises(RecallError, match=r"--dataset: .* is unknown"):
+        check_selected(name, "--dataset", LAYOUTS)
+    check_selected("auto", "--dataset", LAYOUTS)
+
+
+@pytest.mark.parametrize("command", ["run", "dataset"])
+def test_the_commands_name_auto_as_well(command: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["memory", command, "sample", "--dataset", ""]) == 2
+    assert "auto, dmr, locomo, longmemeval" in capfd.readouterr().err

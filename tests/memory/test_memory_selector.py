@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.memory.built_in import headers_of
-from pytest_recall.memory.kind import MemorySelector
+from pytest_recall.memory.kind import MemoryForm, MemoryKind, MemorySelector
+from pytest_recall.memory.selector import MemoryKinds
 from pytest_recall.models.model import place_and_name
 from pytest_recall.registry import registry
 

@@ -166,15 +166,13 @@ def _target(kind: MemoryKind, text: str, rest: str) -> str:
     if name is None:  # It stands before a colon, which is not its separator.
         raise RecallError(f"{_shown(text)}: no memory is selected like this; write {form}")
     target = rest.removeprefix(name).removeprefix(kind.separator).strip()
-    separator = "the colon" if kind.separator == ":" else f"`{kind.separator}`"
+    article, separator = ("a ", "colon") if kind.separator == ":" else ("", f"`{kind.separator}`")
     if rest != name and not target:
-        raise RecallError(f"{_shown(text)}: there is nothing after {separator}; write {form}")
+        raise RecallError(f"{_shown(text)}: there is nothing after {article and 'the '}{separator}; write {form}")
     if not target and kind.takes_target == "required":
         raise RecallError(f"{_shown(text)}: which one? write {form}")
     if target and kind.takes_target == "none":
-        raise RecallError(
-            f"{_shown(text)}: `{kind.name}` takes nothing after {'a colon' if kind.separator == ':' else separator}; remove it"
-        )
+        raise RecallError(f"{_shown(text)}: `{kind.name}` takes nothing after {article}{separator}; remove it")
     return target
 
 
