@@ -67,7 +67,12 @@ def test_without_it_the_file_is_of_no_known_dataset(pytester: pytest.Pytester) -
 
 @pytest.mark.parametrize(
     ("returned", "fault"),
-    [("[layout('locomo')]", "`locomo`"), ("['mine']", "it lists str, and no Data"), ("1 / 0", "conftest.py:18")],
+    [
+        ("[layout('locomo')]", "`locomo`"),
+        ("['mine']", "it lists str, and no Data"),
+        ("1 / 0", "conftest.py:18"),
+        ("[layout('auto')]", "`auto` is taken"),
+    ],
 )
 def test_a_fault_is_named_with_its_file(pytester: pytest.Pytester, returned: str, fault: str) -> None:
     checkout = having(returned).at(pytester)
@@ -75,6 +80,21 @@ def test_a_fault_is_named_with_its_file(pytester: pytest.Pytester, returned: str
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     said = [line for line in (*result.errlines, *result.outlines) if fault in line]
     assert any("conftest.py" in line for line in said), result.errlines
+
+
+@WORKERS
+@pytest.mark.parametrize("body", ["given['gone']", "None"])
+def test_a_fault_of_read_is_named_with_the_row(pytester: pytest.Pytester, body: str, workers: tuple[str, ...]) -> None:
+    checkout = having("[layout('mine')]").at(pytester)
+    source = LAYOUT.replace("RETURNED", "[layout('mine')]").replace(
+        "return Sample(number, talk, (question,))", f"return {body}"
+    )
+    Path(checkout.path, "conftest.py").write_text(source, encoding="utf-8")
+    result = checkout.run(FILE, *workers)
+    assert result.ret != pytest.ExitCode.INTERNAL_ERROR
+    said = [*result.errlines, *result.outlines]
+    assert any("talks.jsonl: row 1: " in line for line in said), said
+    assert not any("INTERNALERROR" in line or "Traceback" in line for line in said)
 
 
 def test_the_sample_of_a_layout_is_asked_for_by_its_name(pytester: pytest.Pytester) -> None:

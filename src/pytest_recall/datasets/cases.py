@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.memory_part import AskedAt, Haystack, Stage, Unit, key_of
 from pytest_recall.datasets.dataset import Question, Sample, case_of
-from pytest_recall.datasets.file import LAYOUTS, Dataset, Layouts, Reader, open_dataset, selected_layout
+from pytest_recall.datasets.file import AUTO, LAYOUTS, Dataset, Layouts, Reader, check_selected, open_dataset
 from pytest_recall.datasets.questions import SAMPLE, BenchFile, chosen, clusters, evidence_of, judges_of, retrieval_of
 from pytest_recall.datasets.telling import DatasetUnit, in_units, keys_so_far, question_apart, unit_apart, units
 from pytest_recall.files import strict_yaml
@@ -199,15 +199,15 @@ def values_at(found: Retrieval, k: int, chosen: Collection[str]) -> dict[str, fl
 def read_bench(path: Path, name: str, layouts: Layouts = LAYOUTS) -> DatasetCases:
     """Return the questions that the YAML file at `path` asks for; messages call it `name`. Raises RecallError."""
     asked = read_mapping(path, name, BenchFile, "`dataset: locomo` and `path: sample`")
-    if asked.dataset not in ("auto", *layouts):
+    if asked.dataset not in (AUTO, *layouts):
         line = strict_yaml.lines(read_text(path, name), name)[("dataset",)]
-        selected_layout(asked.dataset, f"{name}:{line}: dataset", layouts)
+        check_selected(asked.dataset, f"{name}:{line}: dataset", layouts)
     return DatasetCases(path, name, asked, dataset_of(asked, path.parent, name, layouts))
 
 
 def dataset_of(asked: BenchFile, folder: Path, where: str, layouts: Layouts = LAYOUTS) -> Dataset:
     """Return the dataset that is asked for; its path is that from `folder`. Raises RecallError."""
-    format = None if asked.dataset == "auto" else asked.dataset
+    format = None if asked.dataset == AUTO else asked.dataset
     if asked.path != SAMPLE:
         file = folder / asked.path
         if not file.exists():

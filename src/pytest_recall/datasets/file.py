@@ -5,23 +5,32 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_recall.datasets import dmr, locomo, longmemeval
-from pytest_recall.datasets.dataset import Sample
+from pytest_recall.datasets.dataset import Conversation, Question, Sample
 from pytest_recall.datasets.rows import called, opened, rows, whole
 from pytest_recall.files.disk import check_pulled
-from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.files.errors import RecallError, fault_text, nearest
 from pytest_recall.files.wording import one_line
 
+_NAME = re.compile(r"[a-z][a-z0-9_]*(-[a-z0-9_]+)*")
+AUTO = "auto"
+"""Stands for the layout that the first row shows."""
 
-class DatasetLayout(NamedTuple):
-    """How a dataset is laid out: as lines or as an array, by which fields one knows a row, and who reads it."""
+
+@dataclass(frozen=True, slots=True)
+class DatasetLayout:
+    """How a dataset is laid out: as lines or as an array, by which fields one knows a row, and who reads it.
+
+    Raises ValueError for fields that cannot be.
+    """
 
     name: str
-    """By which `--dataset` and files select it."""
+    """By which `--dataset` and files select it: lower-case letters, digits, `-` and `_`; not `auto`."""
     title: str
     """What messages call it."""
     lines: bool
@@ -36,6 +45,20 @@ class DatasetLayout(NamedTuple):
     """Whether a row has many questions on its conversation; else each question has one of its own."""
     reader_prompt: str = "plain"
     """The name of the prompt by which a reader answers from passages."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name) or self.name == AUTO:
+            why = f"write lower-case letters, digits, - and _; `{AUTO}` is taken"
+            raise ValueError(f"{self.name!r} is no name of a dataset; {why}")
+        if not isinstance(self.title, str) or not self.title.strip():
+            raise ValueError(f"the title of `{self.name}` is no text")
+        marks = () if isinstance(self.marks, str) else tuple(self.marks)
+        if not marks or not all(isinstance(mark, str) and mark for mark in marks):
+            raise ValueError(f"the marks of `{self.name}` are no set of names of fields")
+        object.__setattr__(self, "marks", frozenset(marks))
+        if not callable(self.read):
+            raise ValueError(f"`read` of `{self.name}` is no function")
+        object.__setattr__(self, "sample", Path(self.sample))
 
     @property
     def shape(self) -> str:
@@ -160,6 +183,21 @@ class Dataset(NamedTuple):
         """The name of the dataset."""
         return self.layout.name
 
+    def read(self, row: Any, number: int) -> Sample:
+        """Return the sample of a row. Raises RecallError for one that does not fit, and for a layout with a fault."""
+        read = self.layout.read
+        fault = f"{self.name}: row {number}: `read` of the dataset `{self.format}` has a fault"
+        try:
+            sample = read(row, self.name, number)
+        except (RecallError, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # It may be anyone's code.
+            file = getattr(getattr(read, "__code__", None), "co_filename", "")
+            raise RecallError(f"{fault} ({fault_text(error, file)}); correct it") from error
+        if why := _no_sample(sample, number):
+            raise RecallError(f"{fault} (it returns {why}); correct it")
+        return sample
+
     def samples(self) -> Iterator[Sample]:
         """Yield each conversation with its questions, in the order of the file; it is read again each time.
 
@@ -168,7 +206,7 @@ class Dataset(NamedTuple):
         layout = self.layout
         seen: dict[str, int] = {}
         for number, row in rows(self.path, self.name, lines=layout.lines):
-            sample = layout.read(row, self.name, number)
+            sample = self.read(row, number)
             # Its questions have it in their ids, by which everything that is kept of them is found again.
             first = seen.setdefault(sample.conversation.id, number)
             if first != number:
@@ -181,6 +219,20 @@ class Dataset(NamedTuple):
     def scenario(self, sample: Sample) -> str:
         """Return the scenario of the sample's questions: the conversation if they share one, else the dataset."""
         return sample.conversation.id if self.layout.shares_conversations else self.format
+
+
+def _no_sample(returned: object, number: int) -> str:
+    """Return what was returned for a row, if that is not its sample; else nothing."""
+    if not isinstance(returned, Sample):
+        return f"{type(returned).__name__}, and no Sample"
+    if returned.row != number:
+        return f"a Sample of row {one_line(repr(returned.row), 40)}"
+    if not isinstance(returned.conversation, Conversation):
+        return "a Sample without a Conversation"
+    questions = returned.questions
+    if not isinstance(questions, tuple | list) or not all(isinstance(one, Question) for one in questions):
+        return "a Sample with questions that are no Question"
+    return ""
 
 
 class Reader:
@@ -201,7 +253,7 @@ class Reader:
         self._sample = None  # What is let go of must not be there beside what is read next.
         for number, given in self._rows:
             if number == row:
-                self._sample = layout.read(given, self._dataset.name, number)
+                self._sample = self._dataset.read(given, number)
                 return self._sample
         raise RecallError(f"{self._dataset.name}: row {row} is gone; leave the file alone while it is in use")
 
@@ -211,6 +263,12 @@ def selected_layout(name: str, where: str, layouts: Layouts) -> DatasetLayout:
     if name not in layouts:
         raise RecallError(f"{where}: {name!r} is unknown{nearest(name, layouts)}")
     return layouts[name]
+
+
+def check_selected(name: str, where: str, layouts: Layouts) -> None:
+    """Raise RecallError, which begins with `where`, for a name that is neither `auto` nor that of a layout."""
+    if name not in (AUTO, *layouts):
+        raise RecallError(f"{where}: {name!r} is unknown{nearest(name, (AUTO, *layouts))}")
 
 
 def open_dataset(path: Path, name: str | None = None, format: str | None = None, layouts: Layouts = LAYOUTS) -> Dataset:

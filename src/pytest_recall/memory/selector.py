@@ -16,6 +16,8 @@ DISPLAYED = ("synthesisModel", "embeddingProvider", "embeddingModel")
 WORKER = "{worker}"
 """Stands in a selector for the process: `main`, or the name of a worker of pytest-xdist."""
 
+_PRIVATE = re.compile(r":(//)?.*@", re.DOTALL)
+_HIDDEN = r":\1…@"
 _OPTION = re.compile(r";([A-Za-z_]\w*)=([^;]*)$")
 Returned = TypeVar("Returned")
 
@@ -64,7 +66,7 @@ class MemoryKinds:
         """
         found = [part.strip() for text in texts for part in self._begins.split(text)]
         if twice := next((one for one in found if found.count(one) > 1), None):
-            raise RecallError(f"--memory: {twice!r} is named twice; name each memory once")
+            raise RecallError(f"--memory: {_shown(twice)} is named twice; name each memory once")
         return found
 
     def parse(self, text: str) -> MemorySelector:
@@ -101,8 +103,8 @@ class MemoryKinds:
         """Return the kind with a name, or None. Raises RecallError for a name that is refused."""
         kind = self._by_name.get(word)
         if kind is None:  # The target may stand behind another separator, as in `last-20`.
-            others = (one for one in self._by_name.values() if one.separator != ":")
-            kind = next((one for one in others if word.startswith(f"{one.name}{one.separator}")), None)
+            others = ((name, one) for name, one in self._by_name.items() if one.separator != ":")
+            kind = next((one for name, one in others if word.startswith(f"{name}{one.separator}")), None)
         for name in () if kind is None else (word, kind.name):
             if name in self.refused:
                 raise RecallError(self.refused[name])
@@ -112,9 +114,9 @@ class MemoryKinds:
         try:
             target = self.call(kind, lambda: read(rest))
         except RecallError as error:
-            # What stands before an @ may be a password.
-            shown = "" if "@" in rest else f"{text!r}: "
-            raise RecallError(*(f"{shown}{message}" for message in error.messages)) from None
+            plain = _PRIVATE.sub(_HIDDEN, rest)
+            messages = (one.replace(repr(rest), repr(plain)).replace(rest, plain) for one in error.messages)
+            raise RecallError(*(f"{_shown(text)}: {message}" for message in messages)) from None
         if not isinstance(target, str):
             raise self.fault(kind, f"`read` returns {type(target).__name__}, and no text")
         return target
@@ -133,24 +135,24 @@ class MemoryKinds:
         if unknown := next((one.strip() for one in others if not self._begins.match(f",{one}")), None):
             raise self._unknown(unknown, unknown)
         if others:
-            raise RecallError(f"{text!r}: names several memories, and one is taken here; name one")
+            raise RecallError(f"{_shown(text)}: names several memories, and one is taken here; name one")
 
     def _unknown(self, text: str, word: str) -> RecallError:
         if self.left_out:
-            return RecallError(f"{text!r}: no memory is selected like this; {'; '.join(self.left_out)}")
+            return RecallError(f"{_shown(text)}: no memory is selected like this; {'; '.join(self.left_out)}")
         names = [kind.name if kind.separator == ":" else kind.example(kind.forms[0]) or kind.name for kind in self.all]
-        return RecallError(f"{text!r}: no memory is selected like this{nearest(word.lower(), names)}")
+        return RecallError(f"{_shown(text)}: no memory is selected like this{nearest(word.lower(), names)}")
 
     def _check_options(self, text: str, kind: MemoryKind, options: Mapping[str, str]) -> None:
         by_name = {option.name: option for option in kind.options}
         for name, value in options.items():
             if name not in by_name:
-                raise RecallError(f"{text!r}: unknown option `{name}`{nearest(name, by_name)}")
+                raise RecallError(f"{_shown(text)}: unknown option `{name}`{nearest(name, by_name)}")
             if not value:
-                raise RecallError(f"{text!r}: `{name}` has no value; give it one")
+                raise RecallError(f"{_shown(text)}: `{name}` has no value; give it one")
             check = by_name[name].check
             if check is not None and (why := self._checked(kind, check, value)):
-                raise RecallError(f"{text!r}: {why}")
+                raise RecallError(f"{_shown(text)}: {why}")
 
     def _checked(self, kind: MemoryKind, check: Callable[[str], str], value: str) -> str:
         return self.call(kind, lambda: check(value))
@@ -158,16 +160,25 @@ class MemoryKinds:
 
 def _target(kind: MemoryKind, text: str, rest: str) -> str:
     """Return what stands after the separator. Raises RecallError where that does not fit the kind."""
-    name = next(one for one in (kind.name, *kind.aliases) if rest == one or rest.startswith(f"{one}{kind.separator}"))
-    target = rest.removeprefix(name).removeprefix(kind.separator).strip()
+    begins = (one for one in (kind.name, *kind.aliases) if rest == one or rest.startswith(f"{one}{kind.separator}"))
+    name = next(begins, None)
     form = f"`{kind.written(next((one for one in kind.forms if one.target), kind.forms[0]))}`"
+    if name is None:  # It stands before a colon, which is not its separator.
+        raise RecallError(f"{_shown(text)}: no memory is selected like this; write {form}")
+    target = rest.removeprefix(name).removeprefix(kind.separator).strip()
+    article, separator = ("a ", "colon") if kind.separator == ":" else ("", f"`{kind.separator}`")
     if rest != name and not target:
-        raise RecallError(f"{text!r}: there is nothing after the colon; write {form}")
+        raise RecallError(f"{_shown(text)}: there is nothing after {article and 'the '}{separator}; write {form}")
     if not target and kind.takes_target == "required":
-        raise RecallError(f"{text!r}: which one? write {form}")
+        raise RecallError(f"{_shown(text)}: which one? write {form}")
     if target and kind.takes_target == "none":
-        raise RecallError(f"{text!r}: `{kind.name}` takes nothing after a colon; remove it")
+        raise RecallError(f"{_shown(text)}: `{kind.name}` takes nothing after {article}{separator}; remove it")
     return target
+
+
+def _shown(text: str) -> str:
+    """Return a selector as messages repeat it: what stands before an @ may be a password."""
+    return repr(_PRIVATE.sub(_HIDDEN, text))
 
 
 def _options(text: str) -> tuple[str, dict[str, str]]:
@@ -175,7 +186,7 @@ def _options(text: str) -> tuple[str, dict[str, str]]:
     found: dict[str, str] = {}
     while match := _OPTION.search(text):
         if match[1] in found:
-            raise RecallError(f"{text!r}: `{match[1]}` is set twice; remove one")
+            raise RecallError(f"{_shown(text)}: `{match[1]}` is set twice; remove one")
         found[match[1]] = match[2].strip()
         text = text[: match.start()].rstrip()
     return text, found

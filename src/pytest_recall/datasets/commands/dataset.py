@@ -8,9 +8,12 @@ from pathlib import Path
 from pytest_recall.cli.common import Commands, placeless, print_report
 from pytest_recall.datasets.dataset import Inventory
 from pytest_recall.datasets.file import (
+    AUTO,
     LAYOUTS,
     PUBLISHED,
     Dataset,
+    Layouts,
+    check_selected,
     digest,
     open_dataset,
     selected_layout,
@@ -49,12 +52,14 @@ def add_dataset_check(commands: Commands) -> None:
 
 def run_dataset_check(args: argparse.Namespace) -> int:
     """Run the command."""
-    dataset = _opened(args.path, None if args.dataset == "auto" else args.dataset)
+    layouts = registry().datasets()
+    check_selected(args.dataset, "--dataset", layouts)
+    dataset = _opened(args.path, None if args.dataset == AUTO else args.dataset, layouts)
     inventory = Inventory()
     for sample in dataset.samples():
         inventory.add(sample)
     layout = dataset.layout
-    how = layout.shape if args.dataset == "auto" else "as --dataset says"
+    how = layout.shape if args.dataset == AUTO else "as --dataset says"
     found = digest(dataset)
     published = PUBLISHED.get(found.sha256)
     checked = Checked(dataset.name, dataset.format, how, found.size, found.sha256, published, inventory)
@@ -62,10 +67,7 @@ def run_dataset_check(args: argparse.Namespace) -> int:
     return int(bool(inventory.oddities) and published is None)
 
 
-def _opened(path: Path, format: str | None) -> Dataset:
-    layouts = registry().datasets()
-    if format is not None:
-        selected_layout(format, "--dataset", layouts)
+def _opened(path: Path, format: str | None, layouts: Layouts) -> Dataset:
     if str(path) != SAMPLE or path.exists():
         return open_dataset(path, None, format, layouts)
     if format is None:

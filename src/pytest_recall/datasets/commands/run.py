@@ -21,7 +21,7 @@ from pytest_recall.datasets.commands.judging import (
     check,
     models_of,
 )
-from pytest_recall.datasets.file import LAYOUTS, selected_layout
+from pytest_recall.datasets.file import LAYOUTS, check_selected
 from pytest_recall.files.duration import read_duration
 from pytest_recall.files.errors import RecallError
 from pytest_recall.registry import registry
@@ -232,6 +232,8 @@ def run_membench(args: argparse.Namespace) -> int:
     if args.categories == ():
         raise RecallError("--categories: names nothing; give one or more, separated by commas")
     floors = floors_of(args.fail_under)
+    layouts = registry().datasets()
+    check_selected(args.dataset, "--dataset", layouts)
     path = args.path if args.path == SAMPLE else str(Path(args.path).absolute())
     asked = BenchFile(
         dataset=args.dataset,
@@ -244,9 +246,6 @@ def run_membench(args: argparse.Namespace) -> int:
         seed=args.seed,
         categories=args.categories,
     )
-    layouts = registry().datasets()
-    if args.dataset != "auto":
-        selected_layout(args.dataset, "--dataset", layouts)
     dataset = dataset_of(asked, Path.cwd(), args.path, layouts)._replace(name=args.path)
     bench = DatasetCases(Path(path), args.path, asked, dataset, accumulate=args.accumulate)
     kinds = registry().memories()
