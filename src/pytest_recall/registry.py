@@ -115,15 +115,15 @@ class Registry:
 
         An extension with a fault is left out; RecallError is raised for it where one is `strict`.
         """
-        found: list[tuple[str, T]] = []
+        listed: list[tuple[str, T]] = []
         for one in self.listed(hook, kind):
             if not one.fault:
-                found += [(one.package, thing) for thing in one.value]
+                listed += [(one.package, thing) for thing in one.value]
             elif strict:
                 raise _faulty(one.package, hook, one.fault)
             else:
                 self.leave_out(one.package, f"`{hook}` has a fault ({one.fault})")
-        return found
+        return listed
 
     def leave_out(self, package: str, why: str) -> None:
         """Note that the extension of a package is not used, once however often it is asked."""
@@ -154,14 +154,14 @@ class Registry:
         """
         from pytest_recall.datasets.file import LAYOUTS, DatasetLayout
 
-        found = dict(LAYOUTS)
+        layouts = dict(LAYOUTS)
         homes = dict.fromkeys(LAYOUTS, PACKAGE)
         for package, layout in self.things("pytest_recall_datasets", DatasetLayout, strict=True):
-            if layout.name in found:
+            if layout.name in layouts:
                 names = f"{homes[layout.name]} and of {package}"
                 raise RecallError(f"`{layout.name}` is a dataset of {names}; remove one of them")
-            found[layout.name], homes[layout.name] = layout, package
-        return found
+            layouts[layout.name], homes[layout.name] = layout, package
+        return layouts
 
     def case_problems(self, case: Case, caller: pluggy.HookCaller) -> Iterator[str]:
         """Yield what extensions say is wrong with a case, of those that its hook `caller` knows.

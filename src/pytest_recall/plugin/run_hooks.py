@@ -61,9 +61,9 @@ class RunHooks:
         """Whether anything is called for a trial."""
 
     def _listed_measures(self) -> dict[str, tuple[str, Measure]]:
-        hook, found = "pytest_recall_measures", dict[str, tuple[str, Measure]]()
+        hook, measures = "pytest_recall_measures", dict[str, tuple[str, Measure]]()
         if not self._registry.implements(hook):
-            return found
+            return measures
         for package, listed, fault in self._registry.listed(hook, Measure):
             if fault:
                 self._note(package, f"`{hook}`", fault)
@@ -75,11 +75,11 @@ class RunHooks:
                     self._note(package, f"the measure `{name}`", f"its `about` is {type(measure.about).__name__}")
                 elif not callable(measure.of):
                     self._note(package, f"the measure `{name}`", f"its `of` is {type(measure.of).__name__}")
-                elif name in found:
-                    self._note(package, f"the measure `{name}`", f"{found[name][0]} has one of this name")
+                elif name in measures:
+                    self._note(package, f"the measure `{name}`", f"{measures[name][0]} has one of this name")
                 else:
-                    found[name] = package, measure
-        return found
+                    measures[name] = package, measure
+        return measures
 
     def measured(self, trial: Trial) -> Mapping[str, float]:
         """Return what the measures come to for a trial; of one without an answer nothing."""
@@ -108,9 +108,9 @@ class RunHooks:
 
     def sections(self, trials: Sequence[Trial]) -> list[Section]:
         """Return what extensions add to the scorecard of a run."""
-        hook, found = "pytest_recall_sections", list[Section]()
+        hook, sections = "pytest_recall_sections", list[Section]()
         if not self._registry.implements(hook):
-            return found
+            return sections
         keys: dict[str, str] = {}
         with self._interruptible(hook):
             for package, listed, fault in self._registry.listed(hook, Section, trials=trials):
@@ -129,8 +129,8 @@ class RunHooks:
                         self._note(package, what, f"{keys[plain.key]} has one with the `key` {plain.key!r}")
                     else:
                         keys |= {plain.key: package} if plain.key else {}
-                        found.append(plain)
-        return found
+                        sections.append(plain)
+        return sections
 
     def _plain(self, section: Section) -> Section:
         """Return a section as the journal has it, without secrets. Raises what facts raise that are no JSON."""
